@@ -5,11 +5,12 @@ import { builtinModules } from "node:module";
 
 /** Each workspace, and the workspaces that it may import. */
 const workspaces = {
-  wire: [],
+  eth: [],
+  wire: ["eth"],
   contracts: [],
-  chain: [],
-  broker: ["wire", "contracts", "chain"],
-  checks: ["wire", "contracts", "chain", "broker"],
+  chain: ["eth"],
+  broker: ["eth", "wire", "contracts", "chain"],
+  checks: ["eth", "wire", "contracts", "chain", "broker"],
 };
 
 /** Each folder of broker/src, and what it may import: folders beside it, or workspaces as `@name`. */
@@ -17,14 +18,14 @@ const brokerFolders = {
   lib: [],
   domain: ["lib", "@wire"],
   ports: ["domain", "@wire"],
-  engine: ["ports", "domain", "lib", "@wire"],
+  engine: ["ports", "domain", "lib", "@eth", "@wire"],
   gateway: ["engine", "domain", "lib", "@wire"],
-  ledger: ["ports", "domain", "lib", "@contracts", "@wire"],
+  ledger: ["ports", "domain", "lib", "@contracts", "@eth", "@wire"],
   store: ["ports", "domain", "lib", "@wire"],
   sink: ["ports", "domain", "lib", "@wire"],
   telemetry: ["ports", "lib"],
   config: ["domain", "lib", "@wire"],
-  verify: ["ledger", "domain", "lib", "@contracts", "@wire"],
+  verify: ["ledger", "domain", "lib", "@contracts", "@eth", "@wire"],
 };
 
 /** Folders whose children never import one another. */
@@ -72,7 +73,10 @@ function workspaceOverride([name, allowed]) {
   const message = `${name}/ may import only: ${allowed.join(", ") || "nothing of ours"}.`;
   return override(
     [`${name}/**/*.ts`],
-    foreign.map((other) => restriction(workspaceGroup(other), message)),
+    [
+      ...foreign.map((other) => restriction(workspaceGroup(other), message)),
+      ...(name === "wire" ? [restriction(["@stele/eth/node"], "wire/ also runs in browsers.")] : []),
+    ],
   );
 }
 
@@ -80,7 +84,7 @@ function folderPatterns(name, allowed) {
   const message = `broker/src/${name} may import only: ${allowed.join(", ") || "nothing of ours"}.`;
   const folders = Object.keys(brokerFolders).filter((other) => other !== name && !allowed.includes(other));
   const foreign = Object.keys(workspaces).filter((other) => !allowed.includes(`@${other}`));
-  const outside = ["node:*", "node:*/**", ...builtinModules, ...outsidePackages, "**/lib/system/**"];
+  const outside = ["@stele/eth/node", "node:*", "node:*/**", ...builtinModules, ...outsidePackages, "**/lib/system/**"];
   const pure = pureFolders.includes(name)
     ? [restriction(outside, `broker/src/${name} receives the outside as ports.`)]
     : [];
@@ -196,7 +200,7 @@ export const oxlintConfig = {
     testFreedom,
     override(
       ["checks/**/*.ts"],
-      [restriction(["**/{wire,contracts,chain,broker}/src/**"], "checks/ comes in by the public entries.")],
+      [restriction(["**/{eth,wire,contracts,chain,broker}/src/**"], "checks/ comes in by the public entries.")],
     ),
     {
       files: ["**/vitest.config.ts", "tools/**"],

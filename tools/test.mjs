@@ -22,6 +22,16 @@ if (spawnSync("strace", ["-V"]).error !== undefined) {
 if (spawnSync("mosquitto_pub", ["--help"]).error !== undefined) {
   reportMissing("mosquitto_pub", { package: "mosquitto-clients", variable: "CHECKS_MOSQUITTO" });
 }
+if (spawnSync("chromium", ["--version"]).error !== undefined) {
+  reportMissing("Chromium", { package: "chromium", variable: "CHECKS_CHROMIUM" });
+}
+const pythonClients = { "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion", "stomp.py": "import stomp" };
+for (const [name, statement] of Object.entries(pythonClients)) {
+  if (spawnSync(process.env.CHECKS_PYTHON ?? "python3", ["-c", statement]).status === 0) continue;
+  console.log(
+    `${name} for Python is not installed: the tests with it were left out. CHECKS_PYTHON names a Python that has it.`,
+  );
+}
 const { passed, failed, skipped } = countTests();
 if (skipped > 0) console.log(`${skipped} tests left out: see above for what they need.`);
 console.log(`${passed} passed, ${failed} failed`);

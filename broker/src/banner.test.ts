@@ -57,10 +57,11 @@ test("it lists every listener with its address", () => {
   expect(banner).toMatch(/^ {2}HTTP {6}http:\/\/127\.0\.0\.1:8080\n {2}MQTT {6}mqtt:\/\/127\.0\.0\.1:1883$/m);
 });
 
-test("it says where MQTT is not served though nobody turned it off", () => {
+test("it says where MQTT or STOMP is not served though nobody turned it off", () => {
   const started = { ...place, groups: [{ groupId: "1", ...up }] };
   const listeners = [{ name: "MQTT", address: "mqtt://127.0.0.1:1883" }];
   expect(toBanner({ ...started, listeners }, settings())).toMatch(/^ {2}MQTT {6}mqtt:\/\/127\.0\.0\.1:1883$/m);
   expect(toBanner(started, settings())).toMatch(/^ {2}MQTT {6}not served: port 1883 .* --mqtt-port/m);
+  expect(toBanner(started, settings())).toMatch(/^ {2}STOMP {5}not served: port 61613 .* --stomp-port/m);
   expect(toBanner(started, settings(["--mqtt-port", "off"]))).not.toMatch(/^ {2}MQTT/m);
 });

@@ -1,10 +1,13 @@
+import { cryptoInUse } from "@stele/eth/node";
 import { describeDatabase } from "./compose-database.ts";
 import type { ListenerAddress } from "./compose-listen.ts";
-import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
-import { mqttPortOf } from "./config/mqtt-ports.ts";
+import { servesOperators } from "./config/admin-port.ts";
+import { connectionProtocols, portOf, protocolNames } from "./config/connection-ports.ts";
+import { addressOfNode, isClustered, listensOnLoopbackOnly, servesChain } from "./config/derived.ts";
+import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
-import { cryptoInUse } from "./ledger/evm/native-crypto.ts";
+import { operatorsListener } from "./gateway/http-server.ts";
 import { version } from "./version.ts";
 
 /** What has started: where it is, and how its groups are. */
@@ -25,16 +28,19 @@ const signing = {
 
 /** What is printed once the broker listens: where everything is, and which groups are not up yet and why. */
 export function toBanner({ url, listeners, dataDir, groups }: Started, config: Config): string {
+  const operators = listeners.find(({ name }) => name === operatorsListener)?.address;
+  const admin = operators ?? (servesOperators(config) ? url : undefined);
   const rows = [
     ...listeners.map(({ name, address }) => [name, address] as const),
     ...missingRows(listeners, config),
     ["REST", `${url}/rest/<operation>`],
     ["JSON-RPC", `${url}/jsonrpc`],
-    ...(servesChain(config) ? [["Chain", `${url}/chain`]] : []),
-    ["Admin", `${url}/admin/listSubscription`],
+    ...(admin !== undefined && servesChain(config) ? [["Chain", `${admin}/chain`]] : []),
+    ...(admin === undefined ? [] : [["Admin", `${admin}/admin/listSubscription`]]),
     ["Reference", `${url}/openapi.json`],
     ["Health", `${url}/health/ready`],
-    ["Metrics", `${url}/metrics`],
+    ...(admin === undefined ? [] : [["Metrics", `${admin}/metrics`]]),
+    ...accessRows(config),
     ["Data", dataDir],
     ...(config.deliveries === "paused" ? [["Callbacks", "paused: none is attempted (--deliveries)"]] : []),
     ["Signing", signing[cryptoInUse.signing]],
@@ -50,11 +56,21 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
   return `Stele ${version} ${describeState(groups)}\n${lines.join("\n")}\n`;
 }
 
-/** A listener that the operator did not ask for, and whose port is taken. */
+function accessRows(config: Config): readonly (readonly [string, string])[] {
+  if (config.access !== undefined) return [["Access", "by key: stele key create"]];
+  return listensOnLoopbackOnly(config)
+    ? []
+    : [["Access", `OPEN: whoever reaches ${config.host} may do everything (--allow-anonymous)`]];
+}
+
+/** Listeners that the operator did not ask for, and whose ports are taken. */
 function missingRows(listeners: readonly ListenerAddress[], config: Config): readonly (readonly [string, string])[] {
-  const asked = mqttPortOf(config);
-  if (asked === undefined || listeners.some(({ name }) => name === "MQTT")) return [];
-  return [["MQTT", `not served: port ${asked.port} cannot be listened at; choose one by --mqtt-port, or off`]];
+  return connectionProtocols.flatMap((protocol) => {
+    const [asked, name] = [portOf(config, protocol), protocolNames[protocol]];
+    if (asked === undefined || listeners.some((listener) => listener.name === name)) return [];
+    const remedy = `choose one by ${flagName(`${protocol}Port`)}, or off`;
+    return [[name, `not served: port ${asked.port} cannot be listened at; ${remedy}`] as const];
+  });
 }
 
 /** Ready is what /health/ready calls so: at least one group can serve. */

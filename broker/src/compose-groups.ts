@@ -10,7 +10,7 @@ import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
 import type { EvmLedgerOptions } from "./ledger/evm/evm-ledger-options.ts";
 import type { GroupMemory, RegistryChoice } from "./ledger/evm/registry/settle-registry.ts";
-import type { Closers } from "./lib/closers.ts";
+import type { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -20,12 +20,12 @@ import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
 import type { Store } from "./ports/store.ts";
 
-export interface GroupParts {
+export interface GroupOptions {
   readonly folder: DataFolder;
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly closers: Closers;
+  readonly cleanup: CleanupStack;
   readonly store: Journal & GroupRecords & Pick<Store, "findHead">;
   /** Whether what the store keeps outlasts this process. */
   readonly isRemembered: boolean;
@@ -38,14 +38,14 @@ export interface GroupParts {
 }
 
 /** Builds the ledger of each group. @throws Error when a signer's key cannot be had. */
-export async function createLedgers(groups: readonly GroupConfig[], parts: GroupParts): Promise<readonly Ledger[]> {
+export async function createLedgers(groups: readonly GroupConfig[], parts: GroupOptions): Promise<readonly Ledger[]> {
   return Promise.all(groups.map(async (group) => new EvmLedger(await toOptions(group, parts))));
 }
 
 /** An encoded list is longer than its events, by less than this factor. */
 const listGrowth = 2;
 
-async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedgerOptions> {
+async function toOptions(group: GroupConfig, parts: GroupOptions): Promise<EvmLedgerOptions> {
   const common = {
     groupId: group.id,
     topicWriters: group.topicWriters,
@@ -68,7 +68,7 @@ async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedg
     : { ...common, ...(await externalOptions({ ...group, endpoints: group.endpoints }, parts)) };
 }
 
-function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "provider" | "privateKey" | "isFinal"> {
+function embeddedOptions({ embedded }: GroupOptions): Pick<EvmLedgerOptions, "provider" | "privateKey" | "isFinal"> {
   if (embedded === undefined) throw new Error("a group is on the embedded chain, which was not started");
   return { provider: embedded.chain, privateKey: embedded.privateKey, isFinal: true };
 }
@@ -77,12 +77,12 @@ const weiPerGwei = 1_000_000_000;
 
 type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };
 
-async function externalOptions(group: ExternalGroup, parts: GroupParts) {
+async function externalOptions(group: ExternalGroup, parts: GroupOptions) {
   const { id, endpoints: addresses, chainId } = group;
   const logger = parts.logger.child({ groupId: id });
   const privateKey = await loadKey(group, { ...parts, logger });
   const provider = new EndpointSet({ addresses, chainId, clock: parts.clock, logger });
-  parts.closers.add(() => provider.close());
+  parts.cleanup.add(() => provider.close());
   return {
     provider,
     privateKey,
@@ -99,7 +99,7 @@ async function externalOptions(group: ExternalGroup, parts: GroupParts) {
   };
 }
 
-function memoryOf(id: GroupId, { store, coordinator }: Pick<GroupParts, "store" | "coordinator">): GroupMemory {
+function memoryOf(id: GroupId, { store, coordinator }: Pick<GroupOptions, "store" | "coordinator">): GroupMemory {
   return {
     find: () => store.findGroupRecord(id),
     save: (record) => store.saveGroupRecord(id, record),

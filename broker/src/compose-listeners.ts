@@ -1,20 +1,25 @@
 import type { EmbeddedChain } from "@stele/chain";
-import { certificateFilesOf, createMqtt } from "./compose-mqtt.ts";
+import { certificateFilesOf } from "./compose-certificates.ts";
+import { createMqtt } from "./compose-mqtt.ts";
+import { createStomp } from "./compose-stomp.ts";
 import type { ConfiguredPlace, ListenerAddress, PlacedListener } from "./compose-listen.ts";
 import { hostNamesOf } from "./config/derived.ts";
-import { mqttPortOf, servesMqtt } from "./config/mqtt-ports.ts";
+import { type ConnectionProtocol, connectionProtocols, portOf, serves } from "./config/connection-ports.ts";
+import { adminPortOf, servesOperators } from "./config/admin-port.ts";
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
-import { createHttpServer } from "./gateway/http-server.ts";
+import { createHttpServer, type HttpServerOptions } from "./gateway/http-server.ts";
 import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
-import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
+import { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
+import type { SocketListener } from "./gateway/shared/connection/socket-listener.ts";
+import { KnownTopics } from "./gateway/shared/connection/topic-opener.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
 import type { MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
 
-interface ListenerParts {
+interface ListenerOptions {
   readonly broker: Broker;
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
@@ -26,59 +31,98 @@ interface ListenerParts {
   readonly closeDeadlineMs: number;
 }
 
-interface HttpParts extends ListenerParts {
+interface HttpOptions extends ListenerOptions {
   readonly budget: MemoryBudget;
 }
 
 /** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
-export function createListeners(config: Config, parts: ListenerParts): readonly PlacedListener[] {
-  const budget = new MemoryBudget({ bytesMax: config.memoryInFlightBytesMax, metrics: parts.metrics });
-  const mqtt = servesMqtt(config) ? createMqtt(config, { ...parts, budget }) : undefined;
-  const http = {
-    listener: createHttp(config, { ...parts, budget }, mqtt === undefined ? [] : [mqtt.route]),
-    place: httpPlaceOf(config),
-  };
-  if (mqtt === undefined) return [http];
-  const [tcp, tls] = [mqttPlaceOf(config), mqttTlsPlaceOf(config)];
+export function createListeners(config: Config, options: ListenerOptions): readonly PlacedListener[] {
+  const budget = new MemoryBudget({ bytesMax: config.memoryInFlightBytesMax, metrics: options.metrics });
+  const shared = { memory: new ConnectionMemory(budget), known: new KnownTopics() };
+  const create = {
+    mqtt: () => createMqtt(config, { ...options, ...shared }),
+    stomp: () => createStomp(config, { ...options, ...shared }),
+  } as const;
+  const served = connectionProtocols.filter((protocol) => serves(config, protocol));
+  const servers = served.map((protocol) => ({ protocol, server: create[protocol]() }));
+  const routes = servers.map(({ server }) => server.route);
+  const operators = adminPlaceOf(config);
+  const http = { ...options, budget };
   return [
-    http,
-    ...(tcp === undefined ? [] : [{ listener: mqtt, place: tcp }]),
-    ...(tls === undefined ? [] : [{ listener: mqtt.createTlsListener(certificateFilesOf(config)), place: tls }]),
+    { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
+    ...(operators === undefined
+      ? []
+      : [{ listener: createHttp(config, http, { audience: "operators" }), place: operators }]),
+    ...servers.flatMap(({ protocol, server }) => listenersOf(config, protocol, server)),
+  ];
+}
+
+/** A protocol over TCP and TLS, as far as the settings ask for them. */
+function listenersOf(config: Config, protocol: ConnectionProtocol, server: SocketListener): readonly PlacedListener[] {
+  const [tcp, tls] = [tcpPlaceOf(config, protocol), tlsPlaceOf(config, protocol)];
+  return [
+    ...(tcp === undefined ? [] : [{ listener: server, place: tcp }]),
+    ...(tls === undefined
+      ? []
+      : [{ listener: server.createTlsListener(certificateFilesOf(config, protocol)), place: tls }]),
   ];
 }
 
 /** Where the broker is to listen. */
 export function placesOf(config: Config): readonly ConfiguredPlace[] {
-  const places = [httpPlaceOf(config), mqttPlaceOf(config), mqttTlsPlaceOf(config)];
-  return places.filter((place) => place !== undefined);
+  const others = connectionProtocols.flatMap((protocol) => [
+    tcpPlaceOf(config, protocol),
+    tlsPlaceOf(config, protocol),
+  ]);
+  return [httpPlaceOf(config), ...[adminPlaceOf(config), ...others].filter((place) => place !== undefined)];
+}
+
+/** Undefined where operators have no listener of their own. */
+function adminPlaceOf(config: Config): ConfiguredPlace | undefined {
+  const found = adminPortOf(config);
+  if (found === undefined) return undefined;
+  const { host, port, isChosen } = found;
+  return { host, port, hostSetting: "adminHost", portSetting: "adminPort", isOptional: !isChosen };
+}
+
+function audienceOf(config: Config): Pick<HttpServerOptions, "audience"> {
+  return servesOperators(config) ? {} : { audience: "clients" };
 }
 
 function httpPlaceOf({ host, port }: Config): ConfiguredPlace {
   return { host, port, hostSetting: "host", portSetting: "port" };
 }
 
-/** Undefined where MQTT over TCP is off. */
-function mqttPlaceOf(config: Config): ConfiguredPlace | undefined {
-  const found = mqttPortOf(config);
+/** Undefined where the protocol is off over TCP. */
+function tcpPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
+  const found = portOf(config, protocol);
   if (found === undefined) return undefined;
   const { port, isChosen } = found;
-  return { host: config.host, port, hostSetting: "host", portSetting: "mqttPort", isOptional: !isChosen };
+  return { host: config.host, port, hostSetting: "host", portSetting: `${protocol}Port`, isOptional: !isChosen };
 }
 
-/** Undefined where MQTT over TLS is off. */
-function mqttTlsPlaceOf({ host, mqttTlsPort: port }: Config): ConfiguredPlace | undefined {
-  return port === "off" ? undefined : { host, port, hostSetting: "host", portSetting: "mqttTlsPort" };
+/** Undefined where it is off over TLS. */
+function tlsPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
+  const port = config[`${protocol}TlsPort`];
+  return port === "off"
+    ? undefined
+    : { host: config.host, port, hostSetting: "host", portSetting: `${protocol}TlsPort` };
 }
 
-function createHttp(config: Config, parts: HttpParts, upgrades: readonly UpgradeRoute[]): Listener {
-  const { broker, chain, metrics, logger, closeDeadlineMs } = parts;
+function createHttp(
+  config: Config,
+  options: HttpOptions,
+  own: Pick<HttpServerOptions, "upgrades" | "audience">,
+): Listener {
+  const { broker, chain, metrics, logger, closeDeadlineMs } = options;
   return createHttpServer({
     broker,
     metrics,
     logger,
-    upgrades,
-    listeners: parts.listeners,
-    budget: parts.budget,
+    ...own,
+    clientsAddress: () => hostOf(options.listeners().find(({ name }) => name === "HTTP")?.address),
+    listeners: options.listeners,
+    budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
     defaultGroup: config.defaultGroup,
@@ -92,4 +136,8 @@ function createHttp(config: Config, parts: HttpParts, upgrades: readonly Upgrade
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
   });
+}
+
+function hostOf(url: string | undefined): string | undefined {
+  return url && new URL(url).host;
 }

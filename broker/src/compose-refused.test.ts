@@ -75,7 +75,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true });
 });
 beforeEach(() => {
-  folder = mkdtempSync(join(root, "trial-"));
+  folder = mkdtempSync(join(root, "test-"));
 });
 
 function portOf(server: Server): string {

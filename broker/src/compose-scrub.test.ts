@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type RunningServer, startServer } from "./compose.ts";
 import { runScrub } from "./compose-scrub.ts";
@@ -40,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 beforeEach(() => {
-  folder = mkdtempSync(join(root, "trial-"));
+  folder = mkdtempSync(join(root, "test-"));
   cpSync(join(root, "whole"), folder, { recursive: true });
 });
 
@@ -72,7 +73,7 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
     expect(outcome.output).toMatch(
-      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, state: [1-9]\d* nodes checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
+      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, places: [1-9]\d* entries checked, 0 damaged, 0 mended\ngroup 1, state: [1-9]\d* nodes checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
     );
   });
 
@@ -82,8 +83,20 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(
-      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
+      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*places: .*\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
     );
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("derives the chain's places anew from its blocks if one is missing", async () => {
+    const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
+    sqlite.exec("DELETE FROM places WHERE key = (SELECT key FROM places LIMIT 1)");
+    sqlite.close();
+    const outcome = await scrub();
+    expect(outcome).toMatchObject({
+      exitCode: 1,
+      output: expect.stringMatching(/places: \d+ entries checked, 1 damaged, 1 mended\n/),
+    });
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 

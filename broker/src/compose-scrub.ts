@@ -4,7 +4,7 @@ import { isClustered } from "./config/derived.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { ScrubReport } from "./engine/integrity/scrubber.ts";
-import { Closers } from "./lib/closers.ts";
+import { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
@@ -20,7 +20,7 @@ export interface ScrubOutcome {
 const usage = `Usage: stele scrub [settings of the broker]
 
 Reads all that the data folder of a broker that does not run holds: each block of the embedded chain and each node
-of its state against its hashes, each event of the index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
+of its state against its hashes, its index of hashes and logs against its blocks, each event of the index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
 port. A broker that runs does the same by itself, slowly: see the setting scrubPeriodMs.
 
 Give it the settings that the broker is started with, such as --data-dir.
@@ -53,10 +53,10 @@ async function scrub(
   config: Config,
   { logger, secrets }: { readonly logger: Logger; readonly secrets: Secrets },
 ): Promise<readonly ScrubReport[]> {
-  const closers = new Closers();
+  const cleanup = new CleanupStack();
   try {
     const quiet: Config = { ...config, deliveries: "paused", scrubPeriodMs: 0 };
-    const engine = await startEngine(quiet, { logger, secrets, closers });
+    const engine = await startEngine(quiet, { logger, secrets, cleanup });
     engine.confirm();
     const failure = engine.failure.then((error): never => {
       throw error;
@@ -65,11 +65,11 @@ async function scrub(
     engine.stopWithin(config.shutdownDeadlineMs);
     return reports;
   } finally {
-    await closers.closeAll();
+    await cleanup.closeAll();
   }
 }
 
-const things = { chain: "blocks", state: "nodes", index: "batches" } as const;
+const things = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;
 
 function toLines({ groupId, part, checked, damaged, mended, advice }: ScrubReport): string {
   const line = `group ${groupId}, ${part}: ${checked} ${things[part]} checked, ${damaged} damaged, ${mended} mended\n`;

@@ -11,7 +11,7 @@ import { keyBytes, parseSecretKeys, type SecretKey, type SecretKeys, toSecretKey
 
 type SecretSettings = Pick<Config, "secretKeyFile" | "databaseUrl">;
 
-export interface SecretParts {
+export interface SecretOptions {
   readonly folder: DataFolder;
   readonly logger: Logger;
 }
@@ -22,7 +22,7 @@ const setting = environmentName("secretKeyFile");
  * The keys that seal the secrets of subscriptions: of the file that is named; else of the data folder, where one is made with the first
  * secret. Nodes that share a database must be given a file, and keep no secret without one. @throws Error that shows no key.
  */
-export function loadSecretKeys(config: SecretSettings, { folder, logger }: SecretParts): SecretKeys {
+export function loadSecretKeys(config: SecretSettings, { folder, logger }: SecretOptions): SecretKeys {
   if (config.secretKeyFile !== "") return new FileKeys(readKeys(config.secretKeyFile, logger), refuse);
   if (isClustered(config)) return new FileKeys([], refuse);
   const file = folder.path("secrets.key");

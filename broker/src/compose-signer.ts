@@ -1,23 +1,23 @@
 import { randomBytes } from "node:crypto";
+import { Signer } from "@stele/eth/node";
 import type { GroupConfig } from "./config/derived.ts";
 import type { SignerSource } from "./config/group-fields.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { GroupId } from "./domain/group-id.ts";
-import { Signer } from "./ledger/evm/native-crypto.ts";
 import { openKeystore } from "./ledger/evm/signer/keystore.ts";
 import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
 
-export interface SignerParts {
+export interface SignerOptions {
   readonly folder: DataFolder;
   readonly secrets: Secrets;
   readonly logger: Logger;
 }
 
 /** The key of the embedded chain's only signer. */
-export function embeddedKey({ folder, logger }: Pick<SignerParts, "folder" | "logger">): Uint8Array {
+export function embeddedKey({ folder, logger }: Pick<SignerOptions, "folder" | "logger">): Uint8Array {
   return makeKey(embeddedKeyFile(folder), logger);
 }
 
@@ -32,11 +32,11 @@ export function groupKeyFile(folder: DataFolder, id: GroupId): string {
 }
 
 /** A group's private key, from where it is said to be, or made in the data folder. @throws Error that shows no secret. */
-export async function loadKey({ id, signer }: GroupConfig, parts: SignerParts): Promise<Uint8Array> {
-  if (signer !== undefined) return readKey(signer, parts);
-  const file = groupKeyFile(parts.folder, id);
-  const key = makeKey(file, parts.logger);
-  parts.logger.info("signer's key is in the data folder", { file, signer: new Signer(key).address });
+export async function loadKey({ id, signer }: GroupConfig, options: SignerOptions): Promise<Uint8Array> {
+  if (signer !== undefined) return readKey(signer, options);
+  const file = groupKeyFile(options.folder, id);
+  const key = makeKey(file, options.logger);
+  options.logger.info("signer's key is in the data folder", { file, signer: new Signer(key).address });
   return key;
 }
 
@@ -56,33 +56,33 @@ export async function findSignerProblems(groups: readonly GroupConfig[], secrets
   return problems.flat();
 }
 
-type SourceParts = Omit<SignerParts, "folder">;
+type SourceOptions = Omit<SignerOptions, "folder">;
 
-async function readKey(signer: SignerSource, parts: SourceParts): Promise<Uint8Array> {
+async function readKey(signer: SignerSource, options: SourceOptions): Promise<Uint8Array> {
   if ("privateKeyEnv" in signer) {
-    return parsePrivateKey(readVariable(signer.privateKeyEnv, parts), signer.privateKeyEnv);
+    return parsePrivateKey(readVariable(signer.privateKeyEnv, options), signer.privateKeyEnv);
   }
   if ("privateKeyFile" in signer) {
-    return parsePrivateKey(readFile(signer.privateKeyFile, parts), signer.privateKeyFile);
+    return parsePrivateKey(readFile(signer.privateKeyFile, options), signer.privateKeyFile);
   }
   const source = signer.keystoreFile;
-  const text = readFile(source, parts);
-  const key = await openKeystore(text, { password: readPassword(signer, parts), source });
+  const text = readFile(source, options);
+  const key = await openKeystore(text, { password: readPassword(signer, options), source });
   return parsePrivateKey(Buffer.from(key).toString("hex"), source);
 }
 
 /** Editors end a file with a line break, which is no part of a password. */
-function readPassword(signer: Extract<SignerSource, { keystoreFile: string }>, parts: SourceParts): string {
+function readPassword(signer: Extract<SignerSource, { keystoreFile: string }>, options: SourceOptions): string {
   return "passwordFile" in signer
-    ? readFile(signer.passwordFile, parts).replace(/\r?\n$/, "")
-    : readVariable(signer.passwordEnv, parts);
+    ? readFile(signer.passwordFile, options).replace(/\r?\n$/, "")
+    : readVariable(signer.passwordEnv, options);
 }
 
-function readVariable(name: string, { secrets }: SourceParts): string {
+function readVariable(name: string, { secrets }: SourceOptions): string {
   return secrets.get(name) ?? "";
 }
 
-function readFile(file: string, { logger }: SourceParts): string {
+function readFile(file: string, { logger }: SourceOptions): string {
   return readSecretText(file, logger);
 }
 

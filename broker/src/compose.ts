@@ -1,11 +1,13 @@
 import { hostname, networkInterfaces } from "node:os";
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
+import { cryptoInUse, keccak256, Signer } from "@stele/eth/node";
+import { checkCertificates } from "./compose-certificates.ts";
+import { createKeyOptions } from "./compose-access.ts";
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
-import { checkCertificate } from "./compose-mqtt.ts";
 import { explainStart } from "./compose-own-chain.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
@@ -26,8 +28,7 @@ import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import type { ProcessTrouble } from "./engine/group-life.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
-import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
-import { Closers } from "./lib/closers.ts";
+import { CleanupStack } from "./lib/cleanup-stack.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
@@ -45,10 +46,10 @@ import { EventPlaces } from "./sink/event-places.ts";
 import { DnsResolver } from "./sink/webhook/lookup/dns-resolver.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
+import { createSealedStore } from "./store/sealed/sealed-store.ts";
+import { SecretBox } from "./store/sealed/secret-box.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
-import { SecretBox } from "./store/sealed/secret-box.ts";
-import { createSealedStore } from "./store/sealed/sealed-store.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
@@ -86,11 +87,11 @@ const chainStopMsMin = 1_000;
  */
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
   const { logger, signal } = options;
-  const closers = new Closers();
+  const cleanup = new CleanupStack();
   try {
-    return await start(config, { ...options, closers });
+    return await start(config, { ...options, cleanup });
   } catch (error) {
-    const closed = closers.closeAll();
+    const closed = cleanup.closeAll();
     if (signal?.aborted === true && error === signal.reason) await closed;
     // What failed first is what the operator has to know.
     else await closed.catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
@@ -106,28 +107,28 @@ export interface ServerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Surroundings extends ServerOptions {
-  readonly closers: Closers;
+export interface StartContext extends ServerOptions {
+  readonly cleanup: CleanupStack;
 }
 
-async function start(config: Config, surroundings: Surroundings): Promise<RunningServer> {
-  const { logger, signal, closers } = surroundings;
-  checkCertificate(config);
+async function start(config: Config, context: StartContext): Promise<RunningServer> {
+  const { logger, signal, cleanup } = context;
+  checkCertificates(config);
   await checkPlaces(placesOf(config));
-  const engine = await startEngine(config, surroundings);
+  const engine = await startEngine(config, context);
   const { broker, chain, metrics, folder } = engine;
   const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
   let addresses: readonly ListenerAddress[] = [];
   const parts = { broker: broker.calls, chain, metrics, logger, randomness, closeDeadlineMs };
   const listeners = createListeners(config, { ...parts, listeners: () => addresses });
-  closers.add(() => closeAll(listeners));
+  cleanup.add(() => closeAll(listeners));
   // From its first answer on, a client may rely on the data in the folder.
   engine.confirm();
   addresses = await listenAll(listeners, logger);
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
     engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);
-    return closers.closeAll();
+    return cleanup.closeAll();
   };
   return {
     url: addresses[0]?.address ?? "",
@@ -153,37 +154,37 @@ export interface RunningEngine {
   stopWithin(graceMs: number): void;
 }
 
-/** Starts all but the port; `closers` close it. @throws as startServer. */
+/** Starts all but the port; `cleanup` close it. @throws as startServer. */
 export async function startEngine(
   config: Config,
-  { logger, secrets, signal, closers }: Surroundings,
+  { logger, secrets, signal, cleanup }: StartContext,
 ): Promise<RunningEngine> {
   reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
-  closers.add(() => folder.release());
+  cleanup.add(() => folder.release());
   const groups = groupsOf(config);
   let isStarted = false;
   const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
   await checkDataFolder(folder, config, logger);
   const newFiles = new NewFiles(folder.path("."));
-  closers.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
+  cleanup.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
   const failure = createDeferred<Error>();
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
   const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.monotonic()));
-  const parts = { folder, logger, closers, onFailure: failure.resolve, hasFailed };
+  const parts = { folder, logger, cleanup, onFailure: failure.resolve, hasFailed };
   const embedded = groups.some(isEmbedded) ? await startEmbedded(config, { ...parts, graceMs }) : undefined;
   signal?.throwIfAborted();
-  const { store, cluster } = createSharing(config, parts);
+  const { store, cluster } = createSharedServices(config, parts);
   const metrics = createMetrics();
-  const sink = createSink(config, { metrics, closers });
-  closers.add(() => sink.stop());
+  const sink = createSink(config, { metrics, cleanup });
+  cleanup.add(() => sink.stop());
   const ledgers = await createLedgers(groups, {
     folder,
     secrets,
     clock,
     logger,
-    closers,
+    cleanup,
     embedded,
     store,
     coordinator: cluster?.coordinator,
@@ -197,10 +198,10 @@ export async function startEngine(
   const sealed = createSealedStore(store, { box, logger });
   const descriptors = new DescriptorWatch({ clock, logger });
   descriptors.start();
-  closers.add(() => descriptors.stop());
+  cleanup.add(() => descriptors.stop());
   const processTrouble = (): ProcessTrouble => descriptors.trouble;
   const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster, processTrouble });
-  closers.add(() => broker.stop(graceMs()));
+  cleanup.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   const file = embedded && chainFile(folder);
   const started = broker.start().catch((error: unknown) => Promise.reject(explainStart(error, file)));
@@ -259,21 +260,24 @@ function watchChain(
   chain.on("disconnect", onFailure);
 }
 
-interface FolderParts {
+interface FolderOptions {
   readonly folder: DataFolder;
   readonly logger: Logger;
-  readonly closers: Closers;
+  readonly cleanup: CleanupStack;
   readonly onFailure: FailureListener;
   /** Whether this is the end of a start that has failed, which leaves each file as it is. */
   readonly hasFailed: () => boolean;
 }
 
-interface ChainParts extends FolderParts {
+interface ChainDependencies extends FolderOptions {
   /** What is left of the time that the broker has to stop. */
   readonly graceMs: () => number;
 }
 
-async function startEmbedded(config: Config, { folder, logger, closers, onFailure, hasFailed, graceMs }: ChainParts) {
+async function startEmbedded(
+  config: Config,
+  { folder, logger, cleanup, onFailure, hasFailed, graceMs }: ChainDependencies,
+) {
   const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
@@ -284,7 +288,7 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     checkInterval: config.chainCheckInterval,
     unsavedBytesMax: config.chainUnsavedBytesMax,
   });
-  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
+  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
   watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
 }
@@ -296,30 +300,30 @@ function transactionBytes(config: Config): number {
   return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }
 
-interface Sharing {
+interface SharedServices {
   readonly store: Store & Journal & GroupRecords & SecretRows;
   /** What other nodes share beside the store; undefined where there are none. */
   readonly cluster: ClusterOptions | undefined;
 }
 
-function createSharing(config: Config, parts: FolderParts): Sharing {
+function createSharedServices(config: Config, parts: FolderOptions): SharedServices {
   const { folder, logger, onFailure: onFault, hasFailed: keepsLog } = parts;
-  if (isClustered(config)) return createShared(config, parts);
+  if (isClustered(config)) return createForCluster(config, parts);
   if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
   return { store: createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog }), cluster: undefined };
 }
 
-function createShared(config: Config, { logger, closers }: FolderParts): Sharing {
+function createForCluster(config: Config, { logger, cleanup }: FolderOptions): SharedServices {
   const url = databaseAddress(config, logger);
   const store = createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
   const coordinator = createPostgresCoordinator({ url, logger });
-  closers.add(() => coordinator.stop());
+  cleanup.add(() => coordinator.stop());
   return { store, cluster: { coordinator, address: addressOfNode(config), records: store } };
 }
 
-function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
+function createSink(config: Config, { metrics, cleanup }: SinkOptions): Sink {
   const names = new DnsResolver({ clock, metrics, servers: config.callbackDnsServers });
-  closers.add(() => names.close());
+  cleanup.add(() => names.close());
   return createWebhookSink({
     clock,
     metrics,
@@ -341,12 +345,12 @@ function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
   });
 }
 
-interface SinkParts {
+interface SinkOptions {
   readonly metrics: MetricsRegistry;
-  readonly closers: Closers;
+  readonly cleanup: CleanupStack;
 }
 
-interface EngineParts {
+interface EngineDependencies {
   readonly ledgers: readonly Ledger[];
   readonly store: Store;
   readonly sink: Sink;
@@ -356,7 +360,7 @@ interface EngineParts {
   readonly processTrouble: () => ProcessTrouble;
 }
 
-function createEngine(config: Config, parts: EngineParts): RunningBroker {
+function createEngine(config: Config, parts: EngineDependencies): RunningBroker {
   return createBroker({
     ...parts,
     clock,
@@ -367,6 +371,7 @@ function createEngine(config: Config, parts: EngineParts): RunningBroker {
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
     keccak: keccak256,
+    keys: createKeyOptions(config, parts.logger),
   });
 }
 
@@ -377,6 +382,7 @@ function toEngineLimits(config: Config): EngineLimits {
     extensionsBytesMax: config.extensionsBytesMax,
     publishesWaitingMax: config.publishesWaitingMax,
     publishKeysMax: config.publishKeysMax,
+    publishKeysPerCallerMax: Math.ceil(config.publishKeysMax / 2),
     publishKeyKeptMs: config.publishKeyKeptMs,
     subscriptionsPerReceiverMax: config.callbackSubscriptionsPerReceiverMax,
     retryDelayMsMin: config.callbackBackoffMinMs,

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
+import { runKeys } from "./compose-keys.ts";
 import { runScrub } from "./compose-scrub.ts";
 import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
@@ -28,7 +29,15 @@ async function main(): Promise<void> {
   const [command, ...rest] = process.argv.slice(2);
   if (command === "verify") await verify(rest);
   else if (command === "scrub") await scrub(rest);
+  else if (command === "key") await key(rest);
   else await run();
+}
+
+async function key(argv: readonly string[]): Promise<void> {
+  const { exitCode, output, problem } = await runKeys(argv, { env: process.env, now: () => Date.now() });
+  process.stderr.write(problem);
+  process.stdout.write(output);
+  process.exitCode = exitCode;
 }
 
 async function verify(argv: readonly string[]): Promise<void> {

@@ -1,7 +1,8 @@
 import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
+import type { Hex } from "@stele/eth/node";
 import { type CommittedBlock, decodeCommittedBlock } from "./blocks/committed-block.ts";
-import type { Hex } from "./lib/hex.ts";
+import { ChainFileError } from "./chain-file-error.ts";
 import {
   BLOCK_GAS_LIMIT_DEFAULT,
   BLOCKS_ANSWER_BYTES_MAX,
@@ -18,6 +19,7 @@ import {
 } from "./limits.ts";
 import type {
   CheckedBlocks,
+  CheckedPlaces,
   CheckedState,
   FromWorker,
   KnownTransaction,
@@ -29,7 +31,6 @@ import type {
 import { SnapshotReader } from "./reader/snapshot-reader.ts";
 import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
 import type { SharedLayer } from "./state/state-history.ts";
-import { ChainFileError } from "./chain-file-error.ts";
 import type { CloseOptions } from "./storage/open-database.ts";
 import { findWorkerFile } from "./worker-file.ts";
 
@@ -170,6 +171,11 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
   }
 
+  /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` begins anew. Derives it anew if it differs. */
+  async checkPlaces(isFirst: boolean): Promise<CheckedPlaces> {
+    return (await this.#ask({ kind: "check-places", isFirst })) as CheckedPlaces; // as above
+  }
+
   /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. Tells nobody else of damage. */
   async checkState(from: StatePlace | undefined): Promise<CheckedState> {
     return (await this.#ask({ kind: "check-state", from })) as CheckedState; // as above
@@ -248,7 +254,7 @@ export class EmbeddedChain implements AsyncDisposable {
         this.#accept(message.accepted);
         return this.#handOver(message.block);
       case "damage":
-        return this.#tellDamage(message);
+        return this.#reportDamage(message);
       case "state-damage":
         this.#events.emit("damage", new ChainFileError(message.message));
         return;
@@ -278,7 +284,7 @@ export class EmbeddedChain implements AsyncDisposable {
     for (const id of ids) this.#take(id)?.resolve(undefined);
   }
 
-  #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
+  #reportDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
     this.#take(id)?.reject(new ChainFileError(message));
   }
 

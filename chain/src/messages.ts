@@ -1,4 +1,4 @@
-import type { Hex } from "./lib/hex.ts";
+import type { Hex } from "@stele/eth/node";
 import type { SharedLayer } from "./state/state-history.ts";
 
 /** What the worker is started with. */
@@ -51,6 +51,15 @@ export interface CheckedState {
   readonly mended: number;
 }
 
+/** How far a comparison of the index of hashes and logs with the blocks is. */
+export interface CheckedPlaces {
+  readonly isMore: boolean;
+  /** Entries that this step looked at. */
+  readonly entries: number;
+  /** Whether the index differed, and was derived anew from the blocks. Known at the end. */
+  readonly isDamaged: boolean;
+}
+
 /** What is known of a transaction from another place than the chain. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
@@ -78,6 +87,7 @@ export type ToWorker =
   | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "check"; readonly id: number; readonly range: BlockRange }
+  | { readonly kind: "check-places"; readonly id: number; readonly isFirst: boolean }
   | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
   | { readonly kind: "check-state"; readonly id: number; readonly from: StatePlace | undefined }
   | { readonly kind: "feed" }

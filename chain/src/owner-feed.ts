@@ -28,7 +28,7 @@ export class OwnerFeed {
     this.#accepted.push(id);
   }
 
-  tellBlock(block: Block, receipts: readonly Uint8Array[]): void {
+  reportBlock(block: Block, receipts: readonly Uint8Array[]): void {
     if (!this.#isOn) return;
     const encoded = encodeCommittedBlock(block, receipts);
     // Made by `encodeCommittedBlock`, whose memory is never shared.
@@ -36,7 +36,7 @@ export class OwnerFeed {
   }
 
   /** After each try to make a block, also when none came of it. */
-  tellAccepted(): void {
+  reportAccepted(): void {
     if (this.#accepted.length > 0) this.#post({ kind: "accepted", accepted: this.#takeAccepted() });
   }
 

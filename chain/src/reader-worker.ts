@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { emptyTrieRoot } from "@stele/eth/node";
 import { Simulator } from "./execution/simulator.ts";
 import { READER_ANSWER_BYTES_MAX } from "./limits.ts";
 import type { FromReader, ReaderSettings, ToReader } from "./messages.ts";
@@ -6,7 +7,6 @@ import { ChainSnapshot, type SnapshotParts } from "./reader/chain-snapshot.ts";
 import { HistoryFollower } from "./reader/history-follower.ts";
 import { dispatchRead } from "./rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, toErrorMessage } from "./rpc-error.ts";
-import { EMPTY_TRIE_ROOT } from "./state/account.ts";
 import { CheckedSource } from "./state/checked-source.ts";
 import { StateView } from "./state/state-view.ts";
 import { ChainDatabase } from "./storage/chain-database.ts";
@@ -34,7 +34,7 @@ class Reader {
     const database = new ChainDatabase(await openForReading(settings.file));
     const simulator = await Simulator.create({
       chainId: settings.chainId,
-      view: new StateView(new CheckedSource(database), EMPTY_TRIE_ROOT),
+      view: new StateView(new CheckedSource(database), emptyTrieRoot),
       readBlockHash: (number) => database.findBlockHead(number)?.hash ?? new Uint8Array(32),
       timeMsMax: settings.callTimeMsMax,
     });

@@ -33,11 +33,11 @@ async function start(settings: WorkerSettings): Promise<WorkerContext> {
   );
   const chain = await Chain.open(await openChainDatabase(settings), settings, {
     blockSealed: (block, receipts) => {
-      feed.tellBlock(block, receipts);
-      subscriptions.tellBlock(block);
+      feed.reportBlock(block, receipts);
+      subscriptions.reportBlock(block);
     },
-    sealingEnded: () => feed.tellAccepted(),
-    transactionPooled: (transaction) => subscriptions.tellPending(transaction),
+    sealingEnded: () => feed.reportAccepted(),
+    transactionPooled: (transaction) => subscriptions.reportPending(transaction),
     faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
     mismatchFound: ({ message }) => post({ kind: "mismatch", message }),
     damageFound: ({ message }) => post({ kind: "state-damage", message }),
@@ -107,6 +107,8 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return readBlocks(context, message);
     case "check":
       return answerWith(message, () => context.chain.checkBlocks(message.range));
+    case "check-places":
+      return answerWith(message, () => context.chain.checkPlaces(message.isFirst));
     case "mend":
       return answerWith(message, () => context.chain.mendBlock(message.mending));
     case "check-state":

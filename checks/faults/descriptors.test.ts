@@ -26,7 +26,7 @@ it("a broker that strangers leave no descriptor logs it, is not ready, and recov
   using folder = createTempFolder();
   await using broker = await startBroker({
     dataDir: folder.path,
-    env: { STELE_MQTT_PORT: "off" },
+    env: { STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" },
     shell: `ulimit -n ${descriptors}; exec "$@"`,
   });
   await using client = new Client(broker.url);

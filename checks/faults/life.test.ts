@@ -124,7 +124,10 @@ describe("a start that fails", () => {
 
   it("on an address of another machine names the address", async () => {
     using folder = createTempFolder();
-    const run = await runBroker({ dataDir: folder.path, env: { STELE_HOST: "192.0.2.1" } }); // RFC 5737: an address that nobody has.
+    const run = await runBroker({
+      dataDir: folder.path,
+      env: { STELE_HOST: "192.0.2.1", STELE_ALLOW_ANONYMOUS: "true" },
+    }); // RFC 5737: an address that nobody has.
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/^stele: 192\.0\.2\.1 is not an address of this machine\. .*--host/m);
   });

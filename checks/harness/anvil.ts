@@ -1,11 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { renameSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
+import * as launcher from "../../tools/anvil.mjs";
 import { type ChainState, readState } from "./anvil-state.ts";
 
 export interface AnvilOptions {
@@ -39,14 +35,7 @@ export interface Anvil extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-const stopTimeoutMs = 20_000;
-/** Number of past states that anvil keeps, as many as other nodes do. Without a bound it writes all to the disk and leaves them there. */
-const statesKept = 128;
 const mnemonic = "test test test test test test test test test test test junk";
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
 
 /** The private key of one of the accounts that anvil funds; public knowledge, for tests only. */
 export function devKey(index: number): Hex {
@@ -56,25 +45,15 @@ export function devKey(index: number): Hex {
 }
 
 export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: AnvilOptions = {}): Promise<Anvil> {
-  const flags = ["--host", "127.0.0.1", "--port", String(port), "--prune-history", String(statesKept), ...args];
+  const flags = ["--port", String(port), ...args];
   if (blockTimeS !== undefined) flags.push("--block-time", String(blockTimeS));
   if (state !== undefined) flags.push("--state", state.file, "--timestamp", String(state.genesisTimeS));
-  const child = spawn(anvilFile(), flags, { stdio: ["ignore", "pipe", "inherit"] });
-  running.add(child);
-  const exited = once(child, "exit").finally(() => running.delete(child));
-  const url = await readUrl(child);
+  const anvil = await launcher.startAnvil(flags);
+  const { url } = anvil;
   const stop = async (): Promise<void> => {
-    const isRunning = child.exitCode === null && child.signalCode === null;
     // Anvil makes blocks while it writes its state. After a start, a block that brokers have seen would be missing.
-    if (state !== undefined && isRunning) await standStill(url);
-    child.kill("SIGTERM");
-    const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
-    await exited;
-    clearTimeout(timer);
-  };
-  const kill = async (): Promise<void> => {
-    child.kill("SIGKILL");
-    await exited;
+    if (state !== undefined && anvil.isRunning()) await standStill(url);
+    await anvil.stop();
   };
   const save = async (): Promise<void> => {
     if (state === undefined) throw new Error("a chain without a file is not saved");
@@ -89,7 +68,7 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
     request: (method, params = []) => askNode(url, { method, params }),
     save,
     stop,
-    kill,
+    kill: anvil.kill,
     [Symbol.asyncDispose]: stop,
   };
 }
@@ -117,23 +96,4 @@ async function askNode(
   const answer = (await response.json()) as { result?: unknown; error?: unknown }; // JSON-RPC 2.0.
   if (answer.error !== undefined) throw new Error(`${method}: ${JSON.stringify(answer.error)}`);
   return answer.result;
-}
-
-// Start the binary, not the package's wrapper: a killed wrapper would leave its child behind.
-function anvilFile(): string {
-  const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
-  const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");
-  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`);
-  return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
-}
-
-async function readUrl(child: ChildProcess): Promise<string> {
-  if (child.stdout === null) throw new Error("anvil's output is not read");
-  for await (const line of createInterface(child.stdout)) {
-    const [, address] = /Listening on (\S+)/.exec(line) ?? [];
-    if (address === undefined) continue;
-    child.stdout.resume();
-    return `http://${address}`;
-  }
-  throw new Error("anvil ended before it listened");
 }

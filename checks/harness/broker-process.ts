@@ -111,8 +111,8 @@ class Run {
   constructor({ dataDir, env = {}, args = [], shell }: Partial<BrokerOptions>) {
     const command = [process.execPath, mainFile, ...args];
     const [file = "", ...rest] = shell === undefined ? command : ["sh", "-c", shell, "sh", ...command];
-    // Brokers of several tests must not meet at the default port of MQTT.
-    const ports = { STELE_PORT: "0", STELE_MQTT_PORT: "off" };
+    // Brokers of several tests must not meet at the default ports of MQTT and STOMP.
+    const ports = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
     const settings = { ...ports, ...(dataDir === undefined ? {} : { STELE_DATA_DIR: dataDir }), ...env };
     this.child = spawn(file, rest, { env: { ...outsideEnv(), ...settings }, stdio: ["ignore", "pipe", "pipe"] });
     running.add(this.child);

@@ -5,7 +5,7 @@ import { until } from "./until.ts";
 
 const readyMs = 60_000;
 
-interface NodeParts {
+interface NodeOptions {
   readonly address: string;
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string>>;
@@ -16,12 +16,12 @@ interface NodeParts {
 export class ClusterNode implements AsyncDisposable {
   /** Its advertised address. */
   readonly address: string;
-  readonly proxies: NodeParts["proxies"];
-  readonly #parts: NodeParts;
+  readonly proxies: NodeOptions["proxies"];
+  readonly #parts: NodeOptions;
   #isFrozen = false;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
-  constructor(parts: NodeParts) {
+  constructor(parts: NodeOptions) {
     this.address = parts.address;
     this.proxies = parts.proxies;
     this.#parts = parts;

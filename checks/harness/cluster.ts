@@ -40,7 +40,7 @@ const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
 
-interface Surroundings {
+interface ClusterContext {
   readonly folder: TempFolder;
   readonly anvilOptions: { readonly blockTimeS?: number; readonly port: number; readonly state?: AnvilState };
   readonly database: Database;
@@ -53,15 +53,15 @@ export class Cluster implements AsyncDisposable {
   readonly database: Database;
   readonly random: Random;
   readonly #options: ClusterOptions;
-  readonly #surroundings: Surroundings;
+  readonly #context: ClusterContext;
   #anvil: Anvil | undefined;
   #client: Client | undefined;
 
-  private constructor(options: ClusterOptions, surroundings: Surroundings) {
+  private constructor(options: ClusterOptions, context: ClusterContext) {
     this.#options = options;
-    this.#surroundings = surroundings;
-    this.database = surroundings.database;
-    this.random = surroundings.random;
+    this.#context = context;
+    this.database = context.database;
+    this.random = context.random;
   }
 
   /** Starts all and waits until every node is ready. A failed start leaves nothing running. */
@@ -133,19 +133,19 @@ export class Cluster implements AsyncDisposable {
     const port = await findFreePort();
     const proxies = {
       database: await TcpProxy.start(this.database.server.port),
-      chain: await TcpProxy.start(this.#surroundings.anvilOptions.port),
+      chain: await TcpProxy.start(this.#context.anvilOptions.port),
     };
     const address = addressOf?.(index) ?? `127.0.0.1:${port}`;
     const endpoints = [`${protocol}://127.0.0.1:${proxies.chain.port}`];
     const node = new ClusterNode({
       address,
       proxies,
-      dataDir: join(this.#surroundings.folder.path, `node-${index}`),
+      dataDir: join(this.#context.folder.path, `node-${index}`),
       env: {
         ...groupsEnv([{ id: "1", ...group, endpoints, privateKey }]),
         STELE_PORT: String(port),
         STELE_ADVERTISED_ADDRESS: address,
-        STELE_SECRET_KEY_FILE: join(this.#surroundings.folder.path, secretKeyName),
+        STELE_SECRET_KEY_FILE: join(this.#context.folder.path, secretKeyName),
         STELE_DATABASE_URL: this.database.address(proxies.database.port),
         STELE_LOG_LEVEL: "warn",
         ...env,
@@ -192,7 +192,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Starts the chain's node on its saved state. */
   async resumeChain(): Promise<void> {
-    this.#anvil ??= await startAnvil(this.#surroundings.anvilOptions);
+    this.#anvil ??= await startAnvil(this.#context.anvilOptions);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -200,7 +200,7 @@ export class Cluster implements AsyncDisposable {
     for (const node of this.nodes) await node[Symbol.asyncDispose]();
     await this.stopChain();
     if (this.#options.database === undefined) await this.database.server[Symbol.asyncDispose]();
-    this.#surroundings.folder[Symbol.dispose]();
+    this.#context.folder[Symbol.dispose]();
   }
 
   async #forgetClient(): Promise<void> {

@@ -36,6 +36,7 @@ const positionalNames: Readonly<Record<string, readonly (keyof Params)[]>> = {
   subscribe: ["topic", "groupId", "url", "subscriptionId", "offset", "secret"],
   unSubscribe: ["subscriptionId"],
   getEvent: ["eventId", "groupId"],
+  getProof: ["eventId", "groupId"],
   list: ["pageIndex", "pageSize", "groupId"],
 };
 

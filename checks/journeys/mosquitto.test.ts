@@ -1,9 +1,11 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
+import { findProgram } from "../harness/find-program.ts";
+import { portOf } from "../harness/listener-port.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
@@ -12,25 +14,15 @@ const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
 const [, marked = ""] = /<!-- mqtt:begin -->([\s\S]*?)<!-- mqtt:end -->/.exec(readme) ?? [];
 const [subscribeLine = "", publishLine = ""] = [...marked.matchAll(/^mosquitto.*$/gm)].map(([line]) => line);
 
-function hasClients(): boolean {
-  try {
-    execFileSync("mosquitto_pub", ["--help"], { stdio: "ignore" });
-    return true;
-  } catch (error) {
-    // Without arguments that it likes, it prints its help and ends with 1.
-    return !(error instanceof Error && "code" in error && error.code === "ENOENT");
-  }
-}
-
-const canRun = process.env["CHECKS_MOSQUITTO"] === "required" || hasClients();
+const canRun = process.env["CHECKS_MOSQUITTO"] === "required" || findProgram("mosquitto_pub") !== undefined;
 let folder: TempFolder;
 let broker: BrokerProcess;
-let port = "";
+let port = 0;
 
 beforeAll(async () => {
   folder = createTempFolder();
   broker = await startBroker({ dataDir: folder.path, env: { STELE_MQTT_PORT: "0" } });
-  port = /^ {2}MQTT +mqtt:.*:(\d+)$/m.exec(broker.stderr())?.[1] ?? "";
+  port = portOf(broker, "MQTT");
 });
 afterAll(async () => {
   await broker.stop();

@@ -1,6 +1,6 @@
 import { type Address, concatHex, type Hex, keccak256, numberToHex, toRlp } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startAnvil } from "./testing/anvil.ts";
+import { startAnvilChain } from "./testing/anvil-chain.ts";
 import { batchOf } from "./testing/batches.ts";
 import { RegistryFixture } from "./testing/registry-fixture.ts";
 import type { TestChain } from "./testing/test-chain.ts";
@@ -8,8 +8,8 @@ import type { TestChain } from "./testing/test-chain.ts";
 let chain: TestChain;
 let tracingChain: TestChain;
 beforeAll(async () => {
-  chain = await startAnvil();
-  tracingChain = await startAnvil(["--steps-tracing"]);
+  chain = await startAnvilChain();
+  tracingChain = await startAnvilChain(["--steps-tracing"]);
 });
 afterAll(async () => {
   await chain.stop();

@@ -1,4 +1,4 @@
-import { startAnvil } from "./testing/anvil.ts";
+import { startAnvilChain } from "./testing/anvil-chain.ts";
 import { describeTopicRegistry } from "./topic-registry.contract.ts";
 
-describeTopicRegistry("anvil", () => startAnvil());
+describeTopicRegistry("anvil", () => startAnvilChain());

@@ -1,7 +1,7 @@
 // Runs anvil of the npm package as a chain that keeps its state from one start to the next.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { anvilFile } from "../anvil.mjs";
 
 const millisecondsPerSecond = 1000;
 
@@ -44,12 +44,4 @@ function readGenesisTime(file) {
 
 function nowInSeconds() {
   return Math.floor(Date.now() / millisecondsPerSecond);
-}
-
-// Start the binary, not the package's wrapper: a killed wrapper would leave its child behind.
-function anvilFile() {
-  const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
-  const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");
-  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`);
-  return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
 }

@@ -21,6 +21,8 @@ export function describeCluster({ chain, database, nodes, logs }) {
     "Any node answers any call:",
     ...calls.map(([url, path]) => `  curl -sw '\\n' '${url}${path}'`),
     "",
+    `MQTT and STOMP clients connect to any node: ${urlOf(1).replace("http", "ws")}/mqtt or /stomp, or the ports that its log names.`,
+    "",
     "End a node (kill, or kill -9, with its process) to see the others take its work over. Start it again in another terminal:",
     ...nodes.map(({ part }) => `  ${part.startAgain}`),
     "",

@@ -27,6 +27,9 @@ export function startNodes({ data, logs, ports, adopt, database, chain }) {
       STELE_DATABASE_PASSWORD_FILE: database.passwordFile,
       STELE_SECRET_KEY_FILE: secretKeyFile,
       STELE_GROUPS: groups,
+      // All nodes are on one machine, so that only one could have the default port. WebSocket clients use the HTTP port.
+      STELE_MQTT_PORT: "0",
+      STELE_STOMP_PORT: "0",
     };
     const startAgain = writeScript(join(data, `${name}.sh`), settings);
     const spawning = { env: { ...othersVariables(), ...settings } };

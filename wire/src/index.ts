@@ -1,8 +1,6 @@
 export { BatchWriter } from "./batch/batch-writer.ts";
 export { batchEventsMax, decodeEvents } from "./batch/decode-events.ts";
 export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-events.ts";
-export { type Keccak256, portableKeccak256 } from "./batch/keccak.ts";
-export { MalformedBatchError } from "./batch/malformed-batch-error.ts";
 export { leafHash, merklePath, merkleRoot, verifyPath } from "./batch/merkle.ts";
 export { MerkleTree } from "./batch/merkle-tree.ts";
 export { BrokerError, type BrokerErrorOptions, isBrokerError, toBrokerError } from "./errors/broker-error.ts";
@@ -27,7 +25,6 @@ export {
   type LogText,
   verifyCompactProof,
 } from "./proof/compact-proof.ts";
-export { findBytes, type HexText, toHexText } from "./proof/hex.ts";
 export { checkProof, type ParsedProof, type Proof, parseProof, proofSchema } from "./proof/proof-schema.ts";
 export type { ProofStep } from "./proof/refuted.ts";
 export { topicAddress } from "./proof/topic-address.ts";
@@ -39,6 +36,8 @@ export {
   type RpcNotification,
   rpcNotificationSchema,
 } from "./schemas/notifications.ts";
+export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
+export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";
 export {
   idempotencyKeyHeader,
   integerParameters,
@@ -49,8 +48,6 @@ export {
   operations,
   restPathOf,
 } from "./schemas/operations.ts";
-export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
-export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";
 export {
   type BrokerException,
   brokerExceptionSchema,

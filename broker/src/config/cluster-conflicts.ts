@@ -18,12 +18,6 @@ export function clusterConflicts(config: Config): readonly string[] {
   return [
     ...passwordConflicts(config),
     ...sharingConflicts(config),
-    ...(["mqttPort", "mqttTlsPort"] as const)
-      .filter((name) => config[name] !== "off" && config[name] !== undefined)
-      .map(
-        (name) =>
-          `${environmentName(name)} has no effect with ${databaseUrl}: MQTT sessions belong to one process as yet`,
-      ),
     ...addressConflicts(config).map(
       (reason) =>
         `${advertisedAddress} must be given, host:port: ${reason}, and other nodes must know this one by name`,

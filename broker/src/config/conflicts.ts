@@ -1,8 +1,9 @@
 import { quote } from "@stele/wire";
+import { accessConflicts } from "./access-conflicts.ts";
 import { clusterConflicts } from "./cluster-conflicts.ts";
 import { entriesOf, transactionOf } from "./derived.ts";
 import type { GroupEntry } from "./group-fields.ts";
-import { mqttConflicts } from "./mqtt-conflicts.ts";
+import { connectionConflicts } from "./connection-conflicts.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
 
@@ -25,7 +26,7 @@ export function findConflicts(config: Config): readonly string[] {
     const [min, max] = [environmentName("callbackBackoffMinMs"), environmentName("callbackBackoffMaxMs")];
     conflicts.push(`${max} (${config.callbackBackoffMaxMs}) is below ${min} (${config.callbackBackoffMinMs})`);
   }
-  const others = [...clusterConflicts(config), ...mqttConflicts(config)];
+  const others = [...accessConflicts(config), ...clusterConflicts(config), ...connectionConflicts(config)];
   return [...conflicts, ...groupConflicts(config, batchBytesMin), ...others];
 }
 

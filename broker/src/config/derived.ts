@@ -4,9 +4,14 @@ import { checkValues, toSettings } from "./check-values.ts";
 import { type GroupEntry, groupFields } from "./group-fields.ts";
 import type { Config } from "./settings.ts";
 
-/** Whether only this machine can reach the broker. */
+/** Whether only this machine can reach the broker. The operators' listener does not count. */
 export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
-  return config.host === "localhost" || config.host === "::1" || /^127(\.\d{1,3}){3}$/.test(config.host);
+  return isLoopback(config.host);
+}
+
+/** Whether an address or host name is one that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /**

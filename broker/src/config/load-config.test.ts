@@ -56,10 +56,10 @@ describe("loadConfig", () => {
   });
 
   test("a flag wins over the environment, the environment over the file", () => {
-    const files = { "stele.json": '{"port": 1, "host": "10.0.0.1", "basePath": "/file"}' };
-    const env = { STELE_PORT: "2", STELE_HOST: "10.0.0.2", STELE_CONFIG: "stele.json" };
+    const files = { "stele.json": '{"port": 1, "host": "127.0.0.2", "basePath": "/file"}' };
+    const env = { STELE_PORT: "2", STELE_HOST: "127.0.0.3", STELE_CONFIG: "stele.json" };
     const config = loaded({ env, argv: ["--port=3"], files });
-    expect(config).toMatchObject({ port: 3, host: "10.0.0.2", basePath: "/file" });
+    expect(config).toMatchObject({ port: 3, host: "127.0.0.3", basePath: "/file" });
   });
 
   test("--config wins over STELE_CONFIG", () => {

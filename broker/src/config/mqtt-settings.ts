@@ -1,14 +1,9 @@
 import { isTopicFilter } from "../domain/topic-filter.ts";
-import { choice, integer, list, optional, portOrOff, type Setting, type SettingsTable, text } from "./setting.ts";
+import { choice, integer, list, optional, pathText, portOrOff, type SettingsTable } from "./setting.ts";
 
 const section = "MQTT";
 const secondMs = 1000;
 const dayS = 24 * 60 * 60;
-
-function path(description: string): Setting<string> {
-  const rule = "empty or a path";
-  return text({ section, description, default: "", rule, check: (value) => !value.includes("\0") });
-}
 
 /** Settings of the MQTT listener. */
 export const mqttSettings = {
@@ -19,7 +14,7 @@ export const mqttSettings = {
         "Port to listen on for MQTT 3.1.1 and 5.0, at the address of `host`; 0 takes any free one, `off` none. Without this setting the broker takes 1883, and goes on without it, with a warning, where that is taken. WebSocket clients connect to `/mqtt` of the HTTP port, unless this and `mqttTlsPort` are `off`.",
       default: "off",
     }),
-    "1883; `off` with `databaseUrl`",
+    "1883",
   ),
   mqttTlsPort: portOrOff({
     section,
@@ -27,10 +22,15 @@ export const mqttSettings = {
       "Port to listen on for MQTT over TLS, at the address of `host`; 0 takes any free one. Needs `mqttTlsCertificateFile` and `mqttTlsKeyFile`.",
     default: "off",
   }),
-  mqttTlsCertificateFile: path(
-    "File with the certificate for MQTT over TLS, in PEM, followed by those of the authorities between it and the root. The broker reads it again every minute.",
-  ),
-  mqttTlsKeyFile: path("File with the private key of that certificate, in PEM, without a pass phrase."),
+  mqttTlsCertificateFile: pathText({
+    section,
+    description:
+      "File with the certificate for MQTT over TLS, in PEM, followed by those of the authorities between it and the root. The broker reads it again every minute.",
+  }),
+  mqttTlsKeyFile: pathText({
+    section,
+    description: "File with the private key of that certificate, in PEM, without a pass phrase.",
+  }),
   mqttAutoOpen: choice(["on", "off"], {
     section,
     description: "Whether a publish by MQTT opens its topic where there is none; otherwise it is refused.",
@@ -54,7 +54,7 @@ export const mqttSettings = {
   mqttKeepAliveSecondsMax: integer({
     section,
     description:
-      "Longest keep-alive. A 5.0 client that asks for a longer one, or for none, is told this one (Server Keep Alive). A 3.1.1 client cannot be told and keeps its own. 0 accepts any.",
+      "Longest keep-alive. A 5.0 client that asks for a longer one, or for none, gets this one as Server Keep Alive. MQTT 3.1.1 has no such answer, so its clients keep their own. 0 accepts any.",
     default: 0,
     unit: "seconds",
     min: 0,
@@ -99,6 +99,12 @@ export const mqttSettings = {
     description:
       "Whether each event for a 5.0 subscriber has its identifier, sequence number and block as user properties (`svc-eventId`, `svc-sequence`, `svc-block`).",
     default: "on",
+  }),
+  mqttPayload: choice(["raw", "event"], {
+    section,
+    description:
+      "What subscribers get as payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. What clients publish is the content either way.",
+    default: "raw",
   }),
   mqttFiltersRefused: list({
     section,

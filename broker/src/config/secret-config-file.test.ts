@@ -14,7 +14,7 @@ test.each([
   ["nothing of the kind", { port: 1 }, false],
 ])("a config file with %s", (_, given, holdsSecret) => {
   const groups = [{ id: "1", endpoints: ["http://node.internal:8545"] }];
-  const text = JSON.stringify({ host: "10.0.0.1", groups, ...given });
+  const text = JSON.stringify({ host: "10.0.0.1", allowAnonymous: true, groups, ...given });
   const outcome = loadConfig({ env: {}, argv: ["--config", "/etc/stele.json"], readFile: () => text, version: "1" });
   expect(outcome).toMatchObject({ status: "loaded" });
   expect("secretFile" in outcome && outcome.secretFile).toBe(holdsSecret ? "/etc/stele.json" : undefined);

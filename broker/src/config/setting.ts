@@ -72,6 +72,21 @@ export function choice<const Value extends string>(
   return { ...common, schema: z.enum(values), rule: `one of ${values.join(", ")}`, decode: (text) => text };
 }
 
+/** A path of a file; empty for none. */
+export function pathText(common: Pick<Common<string>, "section" | "description">): Setting<string> {
+  return text({ ...common, default: "", rule: "empty or a path", check: (value) => !value.includes("\0") });
+}
+
+/** `true` or `false`. */
+export function truth(common: Common<boolean>): Setting<boolean> {
+  return {
+    ...common,
+    schema: z.boolean(),
+    rule: "true or false",
+    decode: (text) => (text === "true" || text === "false" ? text === "true" : text),
+  };
+}
+
 /** A port, or `off` for none. */
 export function portOrOff(common: Common<number | "off">): Setting<number | "off"> {
   return {

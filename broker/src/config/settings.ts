@@ -2,8 +2,10 @@ import ipaddr from "ipaddr.js";
 import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
+import { accessSettings } from "./access-settings.ts";
 import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
+import { stompSettings } from "./stomp-settings.ts";
 import { isServerAddress } from "./server-address.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
@@ -96,6 +98,7 @@ export const settings = {
     min: 0,
     max: 10 * minuteMs,
   }),
+  ...accessSettings,
   dataDir: text({
     section: "Storage",
     description:
@@ -359,6 +362,7 @@ export const settings = {
   }),
   ...chainSettings,
   ...mqttSettings,
+  ...stompSettings,
   logLevel: choice(["debug", "info", "warn", "error", "silent"], {
     section: "Log",
     description: "Lowest level to log.",

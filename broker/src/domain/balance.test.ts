@@ -43,6 +43,18 @@ describe("planBalance", () => {
     ]);
   });
 
+  it.each([
+    [[1000, 1015, 985], 0],
+    [[1000, 1016, 984], 16],
+    [[1013, 1013, 974], 26],
+    [[21, 22, 20], 1],
+  ])("of %j, moves %i to even them out", (owned, moves) => {
+    const counts = nodes.map(({ id }, index) => countOf(owned[index] ?? 0, { owner: id }));
+    const { gifts, requests } = planBalance({ nodes, counts }, limits);
+    expect(gifts).toEqual([]);
+    expect(requests.reduce((sum, { count }) => sum + count, 0)).toBe(moves);
+  });
+
   it("does not request a handover twice", () => {
     const counts = [countOf(10, { owner: a }), countOf(5, { owner: a, wantedBy: c }), countOf(15, { owner: b })];
     expect(planBalance({ nodes, counts }, limits).requests).toEqual([{ groupId: group, from: b, to: c, count: 5 }]);

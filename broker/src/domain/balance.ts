@@ -44,10 +44,14 @@ export interface PlanLimits {
   readonly requestsMax: number;
 }
 
+/** Part of its share by which a node's number may differ before any move: subscriptions that come and go must not move others all the time. */
+const tolerance = 1 / 64;
+
 /**
  * Plans which node owns which callback subscription, within limits. Applied repeatedly, also while handovers are in progress, it converges to an
  * empty plan. Then
- * - the active subscriptions of each group are even within one over the members that deliver it; a group that no member delivers stays as it is;
+ * - the active subscriptions of each group are even over the members that deliver it, within one, or within a 64th of their shares;
+ * a group that no member delivers stays as it is;
  * - every subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
  * - no node with at most its share has lost a subscription, so the number of moves is minimal. The remainder of the division stays where it is, or
  * goes to the member with the fewest in all. The same view gives the same plan.
@@ -65,9 +69,11 @@ export function planBalance(
   for (const lot of lots) {
     const deliverers = nodes.filter(({ groups }) => groups.includes(lot.groupId)).map(({ id }) => id);
     if (deliverers.length === 0) continue;
-    const room = new Room(lot, sharesOf(lot, { deliverers, loads }));
+    const shares = sharesOf(lot, { deliverers, loads });
+    const room = new Room(lot, shares);
     const given = giftsOf(lot, room, giftsMax - sumOf(gifts));
-    const asked = lot.state === "active" ? requestsOf(lot, room, requestsMax - sumOf(requests)) : [];
+    const mayMove = lot.state === "active" && !isAlmostEven(lot, shares);
+    const asked = mayMove ? requestsOf(lot, room, requestsMax - sumOf(requests)) : [];
     for (const { to, count } of [...given, ...asked]) loads.add(to, count);
     for (const { from, count } of asked) loads.add(from, -count);
     gifts.push(...given);
@@ -145,6 +151,14 @@ function sharesOf(
     shares.add(node, place < total % deliverers.length ? share + 1 : share);
   }
   return shares;
+}
+
+function isAlmostEven({ expected }: Lot, shares: Tally): boolean {
+  const nodes = new Set([...expected.entries(), ...shares.entries()].map(([node]) => node));
+  return [...nodes].every((node) => {
+    const share = shares.get(node);
+    return Math.abs(expected.get(node) - share) <= Math.floor(share * tolerance);
+  });
 }
 
 /** How many each deliverer lacks to its target, and how many each node has beyond it. */

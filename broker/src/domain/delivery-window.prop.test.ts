@@ -8,11 +8,11 @@ const topic = "t" as TopicName; // any name does
 
 type Step =
   | { readonly kind: "give" }
-  | { readonly kind: "receive" | "one" | "through" | "rollBack"; readonly at: number };
+  | { readonly kind: "receive" | "one" | "reject" | "rollBack"; readonly at: number };
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant("give" as const) }),
-  fc.record({ kind: fc.constantFrom("receive" as const, "one" as const, "through" as const), at: fc.nat(20) }),
+  fc.record({ kind: fc.constantFrom("receive" as const, "one" as const, "reject" as const), at: fc.nat(20) }),
   fc.record({ kind: fc.constant("rollBack" as const), at: fc.nat(60) }),
 );
 
@@ -25,7 +25,10 @@ class Model {
     if (step.kind === "rollBack") this.entries = this.entries.filter(({ position }) => position <= step.at);
     else if (index < 0) return;
     else if (step.kind === "one") this.entries.splice(index, 1);
-    else if (step.kind === "through") this.entries.splice(0, index + 1);
+    else if (step.kind === "reject")
+      this.entries = this.entries.map((one, at) =>
+        at === index ? { ...one, rejections: (one.rejections ?? 0) + 1 } : one,
+      );
     else this.entries = this.entries.map((entry, at) => (at === index ? { ...entry, state: "received" } : entry));
   }
 }
@@ -44,7 +47,7 @@ describe("the delivery window", () => {
           } else {
             model.apply(one);
             if (one.kind === "one") window.acknowledge(one.at);
-            else if (one.kind === "through") window.acknowledgeThrough(one.at);
+            else if (one.kind === "reject") window.reject(one.at);
             else if (one.kind === "receive") window.receive(one.at);
             else window.rollBack(fromStored(one.at));
           }

@@ -22,6 +22,8 @@ export interface InFlight {
   readonly isRetained?: boolean | undefined;
   /** The text of the shared filter whose share gave it, outside the order of positions; undefined for none. */
   readonly share?: TopicFilter | undefined;
+  /** How often the peer has rejected it, over all connections; 0 when left out. */
+  readonly rejections?: number | undefined;
 }
 
 /** Whether an event was given beside the stream of the session's own filters, and so has no part in its cursor. */
@@ -67,6 +69,12 @@ export class DeliveryWindow {
     return this.#entries.values();
   }
 
+  /** Whether an event of the topic is in flight. */
+  includes(topic: TopicName): boolean {
+    for (const entry of this.#entries.values()) if (entry.topic === topic) return true;
+    return false;
+  }
+
   find(ticket: Ticket): InFlight | undefined {
     return this.#entries.get(ticket);
   }
@@ -91,16 +99,19 @@ export class DeliveryWindow {
     return this.#entries.delete(ticket);
   }
 
-  /** Acknowledges a ticket and all given before it. Answers how many. */
-  acknowledgeThrough(ticket: Ticket): number {
-    if (!this.#entries.has(ticket)) return 0;
-    let count = 0;
-    for (const known of this.#entries.keys()) {
-      this.#entries.delete(known);
-      count += 1;
-      if (known === ticket) break;
-    }
-    return count;
+  /** The peer could not use the event. Answers how often it has rejected it by now; undefined if the ticket was not in flight. */
+  reject(ticket: Ticket): number | undefined {
+    const entry = this.#entries.get(ticket);
+    if (entry === undefined) return undefined;
+    const rejections = (entry.rejections ?? 0) + 1;
+    this.#entries.set(ticket, { ...entry, rejections }); // keeps its place in the order
+    return rejections;
+  }
+
+  /** Forgets how often events were rejected. */
+  forgetRejections(): void {
+    for (const entry of this.#entries.values())
+      if (entry.rejections !== undefined) this.#entries.set(entry.ticket, { ...entry, rejections: undefined });
   }
 
   /**

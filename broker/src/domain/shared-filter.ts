@@ -24,6 +24,11 @@ export function parseSharedFilter(text: string): SharedFilter | undefined {
   return { name, filter: parseTopicFilter(text.slice(end + 1)) };
 }
 
+/** The filter that the events of a subscription match: `filter` for `$share/name/filter`, and any other filter itself. */
+export function eventFilterOf(text: TopicFilter): TopicFilter {
+  return parseSharedFilter(text)?.filter ?? text;
+}
+
 /** Whether a text is `$share/name/filter`. */
 export function isShared(text: string): boolean {
   return text.startsWith(sharePrefix);

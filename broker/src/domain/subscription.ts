@@ -66,6 +66,8 @@ export interface Subscription {
   /** Total wait after those attempts, in milliseconds. Delivery gives up when it reaches a limit. */
   readonly failedMs: number;
   readonly createdAt: number;
+  /** Who owns it, as `Owner` in engine/access; undefined for one that was made without a credential. */
+  readonly principal?: string | undefined;
   /**
    * The node that owns the subscription and delivers it. A row may still name a node that is no longer a member (see Coordinator.listNodes).
    * Undefined with a single process, and before the first assignment.

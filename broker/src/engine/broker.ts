@@ -7,7 +7,7 @@ import type { SessionProtocol, Subscription, SubscriptionId, WebhookFormat } fro
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
-import type { Caller } from "./access/caller.ts";
+import type { Caller, Principal } from "./access/caller.ts";
 import type { Action } from "./access/policy.ts";
 import type { Peer } from "./session/peer.ts";
 
@@ -51,6 +51,15 @@ export type PublishOutcome = PublishResult | { readonly status: "REFUSED"; reado
 
 /** Called once when a publish has ended, in a later turn than the one of its submission. It must not throw. */
 export type OnSettled = (outcome: PublishOutcome) => void;
+
+/** How the publishes of a transaction ended, all alike; the results are in their order. `TIMEOUT`: as for one publish, of all. */
+export type TransactionOutcome =
+  | { readonly status: "SUCCESS"; readonly results: readonly PublishResult[] }
+  | { readonly status: "TIMEOUT" }
+  | { readonly status: "REFUSED"; readonly error: unknown };
+
+/** Called once when a transaction has ended, in a later turn than the one of its submission. It must not throw. */
+export type OnTransactionSettled = (outcome: TransactionOutcome) => void;
 
 export interface ListCall {
   readonly pageIndex: number;
@@ -168,6 +177,26 @@ export interface ConnectedSession {
   receive(ticket: Ticket): boolean;
   /** The peer has room again. */
   wake(): void;
+  /** Acknowledges what the peer was given up to this ticket. Answers whether the peer had it. */
+  acknowledgeThrough(ticket: Ticket): boolean;
+  /**
+   * The peer could not use an event, or any that it was given up to this ticket. It gets each again with the same ticket, before anything newer, after
+   * a wait that grows. Rejections are counted across connections; after `rejectionsMax` of one event the session is suspended: it calls
+   * `Peer.suspended`, and its peer gets nothing more. A later {@link Broker.attach} resumes it. Answers whether the peer had the ticket.
+   */
+  reject(ticket: Ticket, reach: "one" | "through"): boolean;
+  /** Changes how many events may be given and not acknowledged. */
+  resize(windowMax: number): void;
+}
+
+/** What a session is subscribed to from its first event on. It keeps these filters; its key is its subscription identifier, a UUID. */
+export interface StreamOrder {
+  /** As the client wrote them. */
+  readonly filters: readonly string[];
+  /** Whether the peer acknowledges or rejects each event; else an event counts as taken once it was given. */
+  readonly acknowledges: boolean;
+  /** As in {@link SubscribeCall}. */
+  readonly offset: string | undefined;
 }
 
 export interface AttachOrder {
@@ -186,6 +215,8 @@ export interface AttachOrder {
   readonly will: WillOrder | undefined;
   /** How long the session outlives its connection as far as is known now; 0 for not at all. */
   readonly expiryMs: number;
+  /** Left out, the session gains and loses filters by {@link Attachment}. */
+  readonly stream?: StreamOrder | undefined;
 }
 
 export interface WillOrder {
@@ -212,10 +243,12 @@ export interface Attachment {
   readonly isPresent: boolean;
   /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
   detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
+  /** Ends the hold and the session. Answers once that is on disk. @throws what the store throws; the session ends all the same, later. */
+  end(): Promise<void>;
 }
 
 /**
- * Every operation of the broker, for gateways of any protocol. Each asks first whether the caller has the right (100702). Inputs are what
+ * Every operation of the broker, for gateways of any protocol. Each asks first whether the caller is known (100701) and has the right (100702). Inputs are what
  * clients wrote. A wrong input throws a BrokerError of the catalogue, and then nothing has changed.
  */
 export interface Broker {
@@ -231,6 +264,13 @@ export interface Broker {
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /**
+   * Publishes all in one transaction of the chain, or none; it carries nothing else. The calls are of one group and without keys (200001). Refused as a
+   * whole where one would be (see {@link submit}), and where they do not fit into one transaction (200202). Events that were submitted before keep their
+   * place before these; a connection that keeps its order submits nothing more until this has settled. If another node closes one of several topics
+   * meanwhile, the chain may commit a part: that is REFUSED and logged.
+   */
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
+  /**
    * Whether the group takes another publish now. If not, calls back once, in a later turn, when it does: a gateway that can make its client wait asks
    * before it submits. @throws BrokerError 200211, 200205.
    */
@@ -240,7 +280,18 @@ export interface Broker {
    * @throws BrokerError 200205, 200211, and when the store cannot take it.
    */
   release(caller: Caller, call: ReleaseCall): Promise<boolean>;
-  /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300, and for a will what submit throws. */
+  /**
+   * Who gave a credential, as its text came; undefined for none. It never throws: whoever gave a wrong one is refused (100701) by each call. A gateway
+   * makes its callers with the answer.
+   */
+  authenticate(credential: string | undefined): Principal;
+  /** Whether the caller may be connected; asked by a protocol whose connections have no session. @throws BrokerError 100701, 200207. */
+  admit(caller: Caller): void;
+  /**
+   * Gives a connection its session, and ends it once the principal has no rights any more.
+   * @throws BrokerError 100701, 200205, 200207, 200211, 200300, and for a will what submit throws; for a stream what subscribe throws of its filters,
+   * its identifier (100505, 100108) and its offset.
+   */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
   /** By JSON-RPC only with a coordinator (100601). */

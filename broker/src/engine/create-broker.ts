@@ -1,14 +1,13 @@
-import type { Keccak256 } from "@stele/wire";
+import type { Keccak256 } from "@stele/eth";
 import type { GroupId } from "../domain/group-id.ts";
-import { toInterest } from "../domain/interest.ts";
 import type { TopicName } from "../domain/topic-name.ts";
-import type { CallbackSubscription, SubscriptionId } from "../domain/subscription.ts";
-import { Closers } from "../lib/closers.ts";
+import type { SubscriptionId } from "../domain/subscription.ts";
+import { CleanupStack } from "../lib/cleanup-stack.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
+import { perKey } from "../lib/per-key.ts";
 import { TimeSlices } from "../lib/time-slices.ts";
 import type { BlockState } from "../ports/chain-check.ts";
-import type { Clock } from "../ports/clock.ts";
 import type { Coordinator } from "../ports/coordinator.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -16,26 +15,27 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
-import { Access } from "./access/access.ts";
-import { allowAll, type Policy } from "./access/policy.ts";
+import type { Access } from "./access/access.ts";
+import { type AccessOptions, createAccess } from "./access/create-access.ts";
+import type { KeyRing } from "./access/key-ring.ts";
+import { AccessWatch, type AccessWatchOptions } from "./access-watch.ts";
 import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { handOverGraceMs, leavingMs } from "./cluster/hand-over.ts";
-import { DeliveryWorker } from "./deliver/delivery-worker.ts";
-import { DeliveryWorkers } from "./deliver/delivery-workers.ts";
+import { DeliveryWorkers, type WorkerFactory } from "./deliver/delivery-workers.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
-import { Feed, type FeedOrder, type FeedParts } from "./dispatch/feed.ts";
+import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
 import { FeedHub } from "./dispatch/feed-hub.ts";
 import type { Readers } from "./dispatch/readers.ts";
 import { RecentBatches } from "./dispatch/recent-batches.ts";
 import { EventIds } from "./event-ids.ts";
-import type { BlockIndexerParts } from "./follow/block-indexer.ts";
+import type { BlockIndexerOptions } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
 import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
-import { Group, type GroupParts, Groups } from "./group.ts";
-import { GroupLife, type GroupLifeParts } from "./group-life.ts";
+import { Group, type GroupOptions, Groups } from "./group.ts";
+import { GroupLife, type GroupLifeOptions } from "./group-life.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
 import { BlockRepair } from "./integrity/block-repair.ts";
@@ -51,13 +51,14 @@ import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { Sessions } from "./session/sessions.ts";
-import type { ReaderParts } from "./session/session-parts.ts";
 import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
-import { SubscriptionService, type SubscriptionServiceParts } from "./subscribe/subscription-service.ts";
+import { findStartPosition } from "./subscribe/start-position.ts";
+import { SubscriptionService, type SubscriptionServiceOptions } from "./subscribe/subscription-service.ts";
 import { pause } from "../lib/pause.ts";
 import { Deadline, untilAborted } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
+import { createWorkerFactory } from "./worker-factory.ts";
 
 /** What a node needs to share its store with others. */
 export interface ClusterOptions {
@@ -67,22 +68,17 @@ export interface ClusterOptions {
   readonly records: Pick<GroupRecords, "findGroupRecord">;
 }
 
-export interface EngineOptions extends Pick<GroupLifeParts, "processTrouble"> {
+export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">, AccessOptions {
   readonly ledgers: readonly Ledger[];
   readonly store: Store;
   readonly sink: Sink;
-  readonly clock: Clock;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
-  readonly logger: Logger;
   readonly limits: EngineLimits;
-  readonly defaultGroupId: GroupId;
   readonly extensionPrefix: string;
   readonly hasCoordinator: boolean;
   /** A faster keccak-256 than the one in JavaScript, to verify proofs with. */
   readonly keccak?: Keccak256 | undefined;
-  /** Who may do what; everybody may do everything if left out. */
-  readonly policy?: Policy | undefined;
   /** `paused`: no callback is attempted, and everything else works. `active` if left out. */
   readonly deliveries?: "active" | "paused";
   /** Undefined where this process has the store alone. */
@@ -119,46 +115,47 @@ export function createBroker(options: EngineOptions): RunningBroker {
   });
 }
 
-interface EngineParts extends EngineOptions {
+interface EngineDependencies extends EngineOptions {
   readonly mender: Mender;
   readonly troubles: Troubles;
 }
 
 class Engine implements RunningBroker {
   readonly calls: Broker;
-  readonly #options: EngineParts;
+  readonly #options: EngineDependencies;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
-  readonly #workers = new DeliveryWorkers((subscription) => this.#createWorker(subscription));
+  readonly #workers: DeliveryWorkers;
   readonly #hub: FeedHub;
   readonly #progressWriter: ProgressWriter;
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
-  readonly #failures: ReceiverFailures;
   readonly #recent: RecentBatches;
   readonly #slices: TimeSlices;
   readonly #subscriptions: SubscriptionService;
   readonly #sessions: Sessions;
   readonly #access: Access;
+  readonly #keyRing: KeyRing | undefined;
+  readonly #feedParts = perKey((groupId: GroupId) => this.#toFeedParts(groupId));
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
-  constructor(options: EngineParts) {
+  constructor(options: EngineDependencies) {
     this.#options = options;
-    const { policy = allowAll, defaultGroupId } = options;
-    this.#access = new Access({ policy, defaultGroupId });
-    this.#failures = new ReceiverFailures(options.clock);
+    const { access, keyRing } = createAccess(options, () => watch.check());
+    [this.#access, this.#keyRing] = [access, keyRing];
     this.#slices = new TimeSlices(options.clock);
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
-      options.ledgers.map((ledger) => new Group({ ...options, ledger, ...this.#sharing() })),
+      options.ledgers.map((ledger) => new Group({ ...options, ledger, ...this.#sharedOptions() })),
       options.defaultGroupId,
     );
     this.#progressWriter = new ProgressWriter({
       ...options,
       onRefused: (rows) => this.#cluster?.deliveries.onRefused(rows),
     });
+    this.#workers = new DeliveryWorkers(this.#createWorkerFactory());
     const parts = {
       ...options,
       groups: this.#groups,
@@ -168,18 +165,20 @@ class Engine implements RunningBroker {
       turns: new KeyedMutex<SubscriptionId>(),
       slices: this.#slices,
     };
-    this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
+    const onMembershipEnded = (): void => this.#sessions.endAll("stale");
+    this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster, onMembershipEnded });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#workers);
     const events = new EventQuery(parts);
-    const removeSessionFilter: SubscriptionServiceParts["removeSessionFilter"] = (id) =>
-      this.#sessions.removeFilter(id);
-    this.#subscriptions = new SubscriptionService({ ...parts, events, ownership, removeSessionFilter });
+    const removeSessionFilter: SubscriptionServiceOptions["removeSessionFilter"] = (id, isOwned) =>
+      this.#sessions.removeFilter(id, isOwned);
+    this.#subscriptions = new SubscriptionService({ ...parts, access, events, ownership, removeSessionFilter });
     const inlet = new Inlet(parts);
     const topics = new TopicService(parts);
+    const serving = { ...parts, access, inlet, topics };
     this.#sessions = new Sessions({
-      ...parts,
-      wills: new Wills({ ...parts, access: this.#access, inlet, topics }),
-      access: this.#access,
+      ...serving,
+      findStart: (group, offset) => findStartPosition({ events }, group, offset),
+      wills: new Wills(serving),
       isKeeper: (groupId) => this.#lives.some((life) => life.groupId === groupId && life.isFollowing),
       nodeId: () => this.#cluster?.nodeId(),
       isShared: this.#cluster !== undefined,
@@ -188,8 +187,10 @@ class Engine implements RunningBroker {
     this.#cluster?.member.onHint((hint) => {
       if (hint.kind === "session") this.#sessions.onHint(hint.id);
     });
+    const suspend: AccessWatchOptions["suspend"] = (id, worker) => this.#subscriptions.suspend(id, worker);
+    const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend });
     this.calls = new GuardedBroker({
-      access: this.#access,
+      access,
       groups: this.#groups,
       inlet,
       topics,
@@ -214,10 +215,10 @@ class Engine implements RunningBroker {
 
   async #start(signal: AbortSignal): Promise<void> {
     await this.#options.store.start();
+    await this.#keyRing?.start();
     if (signal.aborted) return;
     this.#cluster?.start();
     for (const group of this.#groups.all) group.keyJanitor.start();
-    await this.#subscriptions.start();
     const starts = this.#lives.map(async (life) => life.start(signal));
     const isOwn = (_: unknown, index: number): boolean => this.#lives[index]?.isOwn === true;
     const { clock, limits } = this.#options;
@@ -235,23 +236,24 @@ class Engine implements RunningBroker {
     const { signal } = deadline;
     using publishing = new Deadline(clock, graceMs - (this.#cluster === undefined ? 0 : leavingMs(graceMs)));
     // Closed in the reverse order.
-    const closers = new Closers();
-    closers.add(() => store.stop());
-    for (const group of this.#groups.all) closers.add(() => group.ledger.stop(signal));
-    closers.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
-    closers.add(() => this.#cluster?.stop(signal));
-    closers.add(() => this.#progressWriter.flush());
-    closers.add(() => this.#workers.stop(leftMs()));
-    closers.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
-    closers.add(() => this.#cluster?.deliveries.stop(signal));
-    closers.add(() => this.#subscriptions.stop());
+    const cleanup = new CleanupStack();
+    cleanup.add(() => store.stop());
+    cleanup.add(() => this.#keyRing?.stop());
+    for (const group of this.#groups.all) cleanup.add(() => group.ledger.stop(signal));
+    cleanup.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
+    cleanup.add(() => this.#cluster?.stop(signal));
+    cleanup.add(() => this.#progressWriter.flush());
+    cleanup.add(() => this.#workers.stop(leftMs()));
+    cleanup.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
+    cleanup.add(() => this.#cluster?.deliveries.stop(signal));
+    cleanup.add(() => this.#subscriptions.stop());
     // No roll-back may restart readers after they have been stopped for good.
-    closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
+    cleanup.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
     const batchers = this.#groups.all.map(({ batcher }) => batcher);
-    closers.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
-    closers.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
-    closers.add(() => this.#sessions.stopAll(signal));
-    await closers.closeAll();
+    cleanup.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
+    cleanup.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
+    cleanup.add(() => this.#sessions.stopAll(signal));
+    await cleanup.closeAll();
   }
 
   async scrub(): Promise<readonly ScrubReport[]> {
@@ -262,14 +264,14 @@ class Engine implements RunningBroker {
 
   groupHealth(): readonly GroupHealth[] {
     const failure = this.#cluster?.member.failure;
-    const healths = this.#lives.map((life) => this.#withPause(life.health()));
+    const healths = this.#lives.map((life) => this.#withWarnings(life.groupId, life.health()));
     return failure === undefined
       ? healths
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
   }
 
   /** What groups know of nodes that share the store. */
-  #sharing(): Pick<GroupParts, "isShared" | "nodes"> {
+  #sharedOptions(): Pick<GroupOptions, "isShared" | "nodes"> {
     const { cluster } = this.#options;
     if (cluster === undefined) return { isShared: false };
     return { isShared: true, nodes: createNodesView(cluster.coordinator, () => this.#cluster?.member.current) };
@@ -281,21 +283,19 @@ class Engine implements RunningBroker {
     return cluster && { address: cluster.address, isMember: reason === undefined, reason };
   }
 
-  #withPause(health: GroupHealth): GroupHealth {
-    if (!this.#isPaused) return health;
-    const warnings = ["deliveries are paused at this node: no callback is attempted", health.warning].filter(
-      (text) => text !== undefined,
-    );
-    return { ...health, warning: warnings.join("; ") };
+  #withWarnings(groupId: GroupId, health: GroupHealth): GroupHealth {
+    const paused = this.#isPaused ? "deliveries are paused at this node: no callback is attempted" : undefined;
+    const warnings = [paused, this.#sessions.findWarning(groupId), health.warning].filter((text) => text !== undefined);
+    return warnings.length === 0 ? health : { ...health, warning: warnings.join("; ") };
   }
 
   get #isPaused(): boolean {
     return this.#options.deliveries === "paused";
   }
 
-  #createRole(group: Group, health: IndexHealth): Pick<GroupLifeParts, "role" | "admission"> {
+  #createRole(group: Group, health: IndexHealth): Pick<GroupLifeOptions, "role" | "admission"> {
     const { ledger, progress, changes } = group;
-    const onTopicClosed: BlockIndexerParts["onTopicClosed"] = (name) => group.topics.forget(name);
+    const onTopicClosed: BlockIndexerOptions["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
     const own = { group, ledger, progress, changes, health, groupId: group.id, logger, onTopicClosed };
     const writers = [this.#progressWriter, this.#sessions.writer];
@@ -353,7 +353,7 @@ class Engine implements RunningBroker {
     return this.#options.logger.child({ groupId });
   }
 
-  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean): ReaderParts {
+  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean) {
     const feedParts = this.#feedParts(groupId);
     return {
       ...this.#options,
@@ -361,38 +361,30 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       logger: this.#loggerOf(groupId),
       mayReceive,
-      createFeed: (order) => new Feed({ ...feedParts, ...order, mayReceive }),
+      createFeed: (order: FeedOrder) => new Feed({ ...feedParts, ...order, mayReceive }),
     };
   }
 
-  #feedParts(groupId: GroupId): Omit<FeedParts, keyof FeedOrder> {
+  /** Nothing but what a feed needs: each feed has a copy. */
+  #toFeedParts(groupId: GroupId): Omit<FeedOptions, keyof FeedOrder> {
+    const { limits } = this.#options;
     const group = this.#groups.find(groupId);
     const progress = group?.progress ?? new IndexProgress();
     const findGeneration = this.#cluster && group && (() => group.findGeneration());
-    const shared = { hub: this.#hub, recent: this.#recent, slices: this.#slices };
-    return { ...this.#options, ...shared, groupId, progress, findGeneration };
+    return { hub: this.#hub, recent: this.#recent, slices: this.#slices, limits, groupId, progress, findGeneration };
   }
 
-  #createWorker(subscription: CallbackSubscription): DeliveryWorker {
-    const { groupId, filter, cursor, owner } = subscription;
-    const member = this.#cluster?.member;
-    return new DeliveryWorker(subscription, {
+  #createWorkerFactory(): WorkerFactory {
+    return createWorkerFactory({
       ...this.#options,
-      logger: this.#loggerOf(groupId),
-      feed: new Feed({
-        ...this.#feedParts(groupId),
-        filters: [filter],
-        interest: toInterest(filter),
-        after: cursor,
-        mayReceive: this.#access.receiverOf(subscription),
-        onRead: () => this.#options.troubles.clear(subscription.id),
-      }),
+      access: this.#access,
+      feedPartsOf: this.#feedParts,
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
-      failures: this.#failures,
+      failures: new ReceiverFailures(this.#options.clock),
       isPaused: this.#isPaused,
       slices: this.#slices,
-      mayStart: member && (() => member.isLive(owner)),
+      findMember: () => this.#cluster?.member,
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }

@@ -23,7 +23,7 @@ export interface ProcessTrouble {
   readonly warning: string | undefined;
 }
 
-export interface GroupLifeParts {
+export interface GroupLifeOptions {
   readonly group: Group;
   readonly role: Role;
   readonly indexHealth: IndexHealth;
@@ -45,14 +45,14 @@ export interface GroupLifeParts {
 
 /** Starts one group, however long its chain is away, and reports its health. */
 export class GroupLife {
-  readonly #parts: GroupLifeParts;
+  readonly #parts: GroupLifeOptions;
   readonly #stopping = new AbortController();
   #scrubbing: Promise<void> | undefined;
   #isConnected = false;
   /** Why the last start failed. The same reason is logged once. */
   #lastReason: string | undefined;
 
-  constructor(parts: GroupLifeParts) {
+  constructor(parts: GroupLifeOptions) {
     this.#parts = parts;
   }
 

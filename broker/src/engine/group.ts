@@ -2,14 +2,14 @@ import { BrokerError, quote } from "@stele/wire";
 import { type GroupId, orDefaultGroup, parseGroupId } from "../domain/group-id.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
-import { SharedMutex } from "../lib/shared-mutex.ts";
+import { ReadWriteLock } from "../lib/read-write-lock.ts";
 import { SingleFlight } from "../lib/single-flight.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
-import type { Store } from "../ports/store.ts";
+import type { IndexHead, Store } from "../ports/store.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
 import type { EngineLimits } from "./limits.ts";
@@ -23,8 +23,9 @@ import { KeyReleases } from "./publish/key-releases.ts";
 import { PublishOnce } from "./publish/publish-once.ts";
 import { toTokenKey } from "./publish/token-key.ts";
 import { TokenSearch } from "./publish/token-search.ts";
+import { Transactions } from "./publish/transactions.ts";
 
-export interface GroupParts {
+export interface GroupOptions {
   readonly ledger: Ledger;
   readonly store: Store;
   readonly clock: Clock;
@@ -54,54 +55,58 @@ export class Group {
   readonly topics: OpenTopics;
   /** Publishes that are named by a key. */
   readonly once: PublishOnce;
+  /** Publishes that go together. */
+  readonly transactions: Transactions;
   readonly keyJanitor: KeyJanitor;
   readonly keyReleases: KeyReleases;
   /** The engine's limits, with those of this group. */
   readonly limits: EngineLimits;
   /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
-  readonly changes = new SharedMutex();
+  readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
   readonly #store: Store;
   /** Whether another node may have indexed a different block of the number that this node waits for. */
   readonly #isForeign: boolean;
-  readonly #generation: SingleFlight<number>;
+  readonly #head: SingleFlight<IndexHead | undefined>;
   #closedBecause: string | undefined = chainNotAnswered;
   #forbiddenBecause: string | undefined;
 
-  constructor(parts: GroupParts) {
-    this.ledger = parts.ledger;
-    this.#store = parts.store;
+  constructor(options: GroupOptions) {
+    this.ledger = options.ledger;
+    this.#store = options.store;
     this.limits = {
-      ...parts.limits,
-      transactionTimeoutMs: parts.ledger.publishTimeoutMs ?? parts.limits.transactionTimeoutMs,
+      ...options.limits,
+      transactionTimeoutMs: options.ledger.publishTimeoutMs ?? options.limits.transactionTimeoutMs,
     };
-    this.#isForeign = parts.isShared === true && !parts.ledger.isFinal;
-    const isIndexed = !parts.ledger.isFinal ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
+    this.#isForeign = options.isShared === true && !options.ledger.isFinal;
+    const isIndexed = !options.ledger.isFinal ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
     this.topics = new OpenTopics({
       read: (name) => this.findTopic(name),
-      waitingMax: parts.limits.publishesWaitingMax,
-      logger: parts.logger,
+      waitingMax: options.limits.publishesWaitingMax,
+      waitingBytesMax: options.limits.publishBytesWaitingMax,
+      logger: options.logger,
     });
     const { limits, progress, topics } = this;
-    const recorder = new ClaimRecorder({ keys: parts.store, progress, clock: parts.clock });
-    this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed, recorder });
-    this.keyJanitor = new KeyJanitor({ ...parts, groupId: this.id, keys: parts.store, limits });
-    this.keyReleases = new KeyReleases({ keys: parts.store, janitor: this.keyJanitor });
-    this.once = this.#createOnce(parts);
-    this.#generation = new SingleFlight(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
+    const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock });
+    this.batcher = new Batcher({ ...options, limits, progress, topics, isIndexed, recorder });
+    this.transactions = new Transactions({ topics, batcher: this.batcher, logger: options.logger });
+    this.keyJanitor = new KeyJanitor({ ...options, groupId: this.id, keys: options.store, limits });
+    this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });
+    this.once = this.#createOnce(options);
+    this.#head = new SingleFlight(() => options.store.findHead(this.id));
   }
 
-  #createOnce(parts: GroupParts): PublishOnce {
+  #createOnce(options: GroupOptions): PublishOnce {
     const { id: groupId, limits, progress, topics, batcher, keyJanitor: janitor } = this;
-    const own = { groupId, limits, progress, topics, batcher, janitor, keys: parts.store };
-    const tokenKey = toTokenKey(parts.extensionPrefix);
+    const own = { groupId, limits, progress, topics, batcher, janitor, keys: options.store };
+    const tokenKey = toTokenKey(options.extensionPrefix);
     return new PublishOnce({
-      ...parts,
+      ...options,
       ...own,
       tokenKey,
-      search: new TokenSearch({ ...parts, ...own, tokenKey }),
-      fate: new PublishFate({ ...parts, ...own }),
-      mayReorganise: !parts.ledger.isFinal,
+      search: new TokenSearch({ ...options, ...own, tokenKey }),
+      fate: new PublishFate({ ...options, ...own }),
+      mayReorganise: !options.ledger.isFinal,
     });
   }
 
@@ -129,9 +134,14 @@ export class Group {
     this.#forbiddenBecause = reason;
   }
 
+  /** Reads the head of the index in the store. Concurrent callers share a read. */
+  findHead(): Promise<IndexHead | undefined> {
+    return this.#head.read();
+  }
+
   /** Reads the generation of the index in the store. */
-  findGeneration(): Promise<number> {
-    return this.#generation.read();
+  async findGeneration(): Promise<number> {
+    return (await this.findHead())?.generation ?? 0;
   }
 
   findTopic(name: TopicName): Promise<Topic | undefined> {

@@ -1,7 +1,7 @@
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { Access } from "./access/access.ts";
-import type { Caller } from "./access/caller.ts";
+import type { Caller, Principal } from "./access/caller.ts";
 import type { Action } from "./access/policy.ts";
 import type {
   Attachment,
@@ -15,6 +15,7 @@ import type {
   NodeHealth,
   NodeListing,
   OnSettled,
+  OnTransactionSettled,
   ProofResult,
   PublishCall,
   ReleaseCall,
@@ -35,7 +36,7 @@ import type { Sessions } from "./session/sessions.ts";
 import type { SubscriptionService } from "./subscribe/subscription-service.ts";
 import type { TopicService } from "./topics/topic-service.ts";
 
-export interface GuardedBrokerParts {
+export interface GuardedBrokerOptions {
   readonly access: Access;
   readonly groups: Groups;
   readonly topics: TopicService;
@@ -52,104 +53,143 @@ export interface GuardedBrokerParts {
 
 /** Asks for the right to each call before anything else, then hands the call to the part that answers it. */
 export class GuardedBroker implements Broker {
-  readonly #parts: GuardedBrokerParts;
+  readonly #options: GuardedBrokerOptions;
 
-  constructor(parts: GuardedBrokerParts) {
-    this.#parts = parts;
+  constructor(options: GuardedBrokerOptions) {
+    this.#options = options;
   }
 
   async open(caller: Caller, call: TopicCall): Promise<void> {
-    this.#parts.access.authorize(caller, "open", call);
-    await this.#parts.topics.open(call);
+    this.#options.access.authorize(caller, "open", call);
+    await this.#options.topics.open(call);
   }
 
   async close(caller: Caller, call: TopicCall): Promise<void> {
-    this.#parts.access.authorize(caller, "close", call);
-    await this.#parts.topics.close(call);
+    this.#options.access.authorize(caller, "close", call);
+    await this.#options.topics.close(call);
   }
 
   async exist(caller: Caller, call: TopicCall): Promise<boolean> {
-    this.#parts.access.authorize(caller, "read", call);
-    return this.#parts.topics.exist(call);
+    // A publish tells as much.
+    this.#options.access.authorizeAny(caller, ["read", "publish", "open"], call);
+    return this.#options.topics.exist(call);
   }
 
   async state(caller: Caller, call: TopicCall): Promise<Topic> {
-    this.#parts.access.authorize(caller, "read", call);
-    return this.#parts.topics.state(call);
+    this.#options.access.authorize(caller, "read", call);
+    return this.#options.topics.state(call);
   }
 
+  /** `#` covers no topic that begins with `$`, so a page leaves out those that the caller may not read. */
   async list(caller: Caller, call: ListCall): Promise<ListResult> {
-    this.#parts.access.authorize(caller, "read", call);
-    return this.#parts.topics.list(call);
+    const { access, topics } = this.#options;
+    const { groupId } = call;
+    access.authorize(caller, "read", { groupId, topic: "#" });
+    const page = await topics.list(call);
+    const mayRead = (topic: string): boolean => access.isAllowed(caller, "read", { groupId, topic });
+    return { ...page, topics: page.topics.filter(({ name }) => !name.startsWith("$") || mayRead(name)) };
   }
 
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
-    this.#parts.access.authorize(caller, "publish", call);
-    this.#parts.inlet.submit(call, onSettled);
+    this.#options.access.authorize(caller, "publish", call);
+    this.#options.inlet.submit(call, onSettled, keyScopeOf(caller.principal));
+  }
+
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
+    for (const call of calls) this.#options.access.authorize(caller, "publish", call);
+    this.#options.inlet.submitAll(calls, onSettled);
   }
 
   /** Says nothing of a topic, so no right is asked for: the submission that follows asks. */
   whenRoom(_caller: Caller, groupId: string | undefined, callback: () => void): boolean {
-    return this.#parts.inlet.whenRoom(groupId, callback);
+    return this.#options.inlet.whenRoom(groupId, callback);
   }
 
   /** Concerns the session alone, so no right is asked for. */
   async release(_caller: Caller, call: ReleaseCall): Promise<boolean> {
-    return this.#parts.inlet.release(call);
+    return this.#options.inlet.release(call);
   }
 
-  /** A connection has rights to what it does, not to be there: they are asked for each filter and each publish. */
+  authenticate(credential: string | undefined): Principal {
+    return this.#options.access.authenticate(credential);
+  }
+
+  admit(caller: Caller): void {
+    this.#options.access.admit(caller);
+  }
+
+  /** Rights are asked for each filter and each publish. Each principal has sessions of its own, whatever its clients call themselves. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    if (order.will !== undefined) this.#parts.inlet.check(order.will.call);
-    return this.#parts.sessions.attach(caller, order, peer);
+    const { access, inlet, sessions } = this.#options;
+    access.admit(caller);
+    if (order.will !== undefined) {
+      access.authorize(caller, "publish", order.will.call);
+      inlet.check(order.will.call);
+    }
+    // The name of a stream is its identifier, which only its owner may use.
+    const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
+    return sessions.attach(caller, { ...order, key }, peer);
   }
 
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
-    this.#parts.access.authorize(caller, "subscribe", call);
-    return this.#parts.subscriptions.subscribe(call);
+    this.#options.access.authorize(caller, "subscribe", call);
+    return this.#options.subscriptions.subscribe(caller, call);
   }
 
   async unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
-    this.#parts.access.authorize(caller, "unsubscribe");
-    await this.#parts.subscriptions.unSubscribe(caller, call);
+    this.#options.access.authorize(caller, "unsubscribe");
+    await this.#options.subscriptions.unSubscribe(caller, call);
   }
 
   async getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
-    const { access, groups, events } = this.#parts;
+    const { access, groups, events } = this.#options;
     access.authorize(caller, "read", { groupId: call.groupId });
     const event = await events.get(groups.get(call.groupId), call.eventId);
-    access.authorize(caller, "read", { groupId: call.groupId, topic: event.topic });
+    access.authorizeFound(caller, "read", { groupId: call.groupId, topic: event.topic });
     return event;
   }
 
   /** Finds the event first, so that no proof is made for a caller who may not read its topic. */
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
-    const { groups, proofs } = this.#parts;
+    const { groups, proofs } = this.#options;
     return proofs.get(groups.get(call.groupId), call.eventId);
   }
 
   async listSubscriptions(caller: Caller): Promise<readonly NodeListing[]> {
-    this.#parts.access.authorize(caller, "administer");
-    return this.#parts.subscriptionQuery.list();
+    this.#options.access.authorize(caller, "administer");
+    return this.#options.subscriptionQuery.list();
   }
 
   async listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult> {
-    this.#parts.access.authorize(caller, "administer", { groupId: call.groupId });
-    return this.#parts.skippedEntries.list(call);
+    this.#options.access.authorize(caller, "administer", { groupId: call.groupId });
+    return this.#options.skippedEntries.list(call);
   }
 
+  /** A node that refuses everybody is not ready, so that a load balancer takes another one. */
   health(caller: Caller): readonly GroupHealth[] {
-    this.#parts.access.authorize(caller, "health");
-    return this.#parts.groupHealth();
+    const { access, groupHealth } = this.#options;
+    access.authorize(caller, "health");
+    const reason = access.findTrouble();
+    return reason === undefined ? groupHealth() : groupHealth().map((group) => ({ ...group, ready: false, reason }));
   }
 
   node(caller: Caller): NodeHealth | undefined {
-    this.#parts.access.authorize(caller, "health");
-    return this.#parts.nodeHealth();
+    this.#options.access.authorize(caller, "health");
+    return this.#options.nodeHealth();
   }
 
   authorize(caller: Caller, action: Action): void {
-    this.#parts.access.authorize(caller, action);
+    this.#options.access.authorize(caller, action);
   }
+}
+
+/** In which the keys of publishes that a principal names are unique. */
+function keyScopeOf(principal: Principal): string {
+  return principal.kind === "known" ? `principal ${principal.id}` : "";
+}
+
+/** An id contains no space. */
+function sessionKeyOf(principal: Principal, key: string): string {
+  return principal.kind === "known" ? `${principal.id} ${key}` : key;
 }

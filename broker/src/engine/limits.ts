@@ -16,14 +16,20 @@ export interface EngineLimits {
   readonly transactionTimeoutMs: number;
   /** Publish keys that a group keeps; further ones are refused. Each takes up to 1.5 KiB of disk. */
   readonly publishKeysMax: number;
+  /** Publish keys that one caller may have of these, so that it does not fill the table of the others. */
+  readonly publishKeysPerCallerMax: number;
+  /** Publish keys that one session may have: packet identifiers of QoS 2 that it has not released. */
+  readonly publishKeysPerSessionMax: number;
   /** How long a publish key is kept. */
   readonly publishKeyKeptMs: number;
-  /** Maximum number of subscriptions of this broker. Each concurrent call may add one more. */
+  /** Maximum number of subscriptions of this broker. Nodes that share a database may exceed it by what they create within a second. */
   readonly subscriptionsMax: number;
-  /** Maximum number of subscriptions to one receiver: scheme, host and port of the url. */
+  /** Maximum number of subscriptions to one receiver: scheme, host and port of the url. Nodes may exceed it likewise. */
   readonly subscriptionsPerReceiverMax: number;
-  /** Sessions of one node, connected or not; each takes about 2 KiB and what its filters take. */
+  /** Sessions connected to one node, and as many again without connection in each group; each takes about 2 KiB and what its filters take. */
   readonly sessionsMax: number;
+  /** Rejections (STOMP NACK) of one event after which its subscription is suspended. With the waits between them they take 13 seconds. */
+  readonly rejectionsMax: number;
   /** Wills that the sessions of one node keep, with their topics and extensions. */
   readonly willBytesMax: number;
   /** Events that a reader may queue before it leaves the live feed. */
@@ -50,7 +56,7 @@ export interface EngineLimits {
   readonly giveUpAfterMs: number;
   /** Wait before cursors that could not be written are written again; it doubles with each failure. */
   readonly progressRetryDelayMsMin: number;
-  /** Longest wait before progress is written again. A kill right after an outage repeats at most what was acknowledged in that time. */
+  /** Longest wait before progress is written again. After a kill right after an outage, at most the events acknowledged in that time are repeated. */
   readonly progressRetryDelayMsMax: number;
   /** Wait between two rounds that read and check everything in a group's index; 0 for none. */
   readonly scrubPeriodMs: number;
@@ -93,10 +99,13 @@ export const defaultEngineLimits: EngineLimits = {
   pipelineAfterMs: 100,
   transactionTimeoutMs: 30 * second,
   publishKeysMax: 1_000_000,
+  publishKeysPerCallerMax: 500_000,
+  publishKeysPerSessionMax: 4_096,
   publishKeyKeptMs: day,
   subscriptionsMax: 100_000,
   subscriptionsPerReceiverMax: 1_000,
   sessionsMax: 20_000,
+  rejectionsMax: 8,
   willBytesMax: 64 * 1024 * 1024,
   feedEventsMax: 2_048,
   feedBytesMax: 1024 * 1024,

@@ -6,4 +6,6 @@ export interface SessionStanding {
   readonly filters: readonly StoredFilter[];
   /** Whether the store has it too, with its filters. */
   readonly isStored: boolean;
+  /** Whether it is given nothing, because its client rejected an event too often. */
+  readonly isSuspended: boolean;
 }

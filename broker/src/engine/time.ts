@@ -1,7 +1,8 @@
 import type { Clock } from "../ports/clock.ts";
+import type { AttemptSignal } from "../ports/sink.ts";
 
 /** The result of `work`, or undefined if `signal` aborts first. The work goes on then, and its result is dropped. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+export function untilAborted<T>(work: Promise<T>, signal: AttemptSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const abort = (): void => resolve(undefined);
     if (signal.aborted) abort();

@@ -24,12 +24,17 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
       const failure = fromFramework(error);
-      sendFailure(reply.status(isRest(request) ? 200 : statusOf(failure)), failure, context);
+      const status = isRest(request) ? 200 : statusOf(failure);
+      // RFC 9110, section 15.5.2.
+      if (status === 401) reply.header("www-authenticate", "Bearer");
+      sendFailure(reply.status(status), failure, context);
     },
   };
 }
 
 function statusOf(failure: unknown): number {
   if (isBrokerError(failure, "parameterInvalid")) return 400;
+  if (isBrokerError(failure, "credentialRefused")) return 401;
+  if (isBrokerError(failure, "storeUnreachable")) return 503;
   return isBrokerError(failure, "accessDenied") ? 403 : 500;
 }

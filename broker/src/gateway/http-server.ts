@@ -4,7 +4,7 @@ import { toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Logger } from "../lib/logger.ts";
-import { type AdminOptions, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainSource } from "./chain/chain-reader.ts";
@@ -56,6 +56,10 @@ export interface HttpServerOptions {
   readonly allowedHosts?: readonly string[] | undefined;
   /** Origins whose web pages may call; `*` for any. */
   readonly allowedOrigins?: readonly string[] | undefined;
+  /** host:port of the clients' listener, where that is another one. */
+  readonly clientsAddress?: (() => string | undefined) | undefined;
+  /** Whom it serves: everybody if left out. Operators have the pages under `/admin`, `/metrics` and `/chain`, clients have all else. */
+  readonly audience?: Audience | undefined;
   /** How long a closing server goes on serving before it accepts no more; not at all when undefined. */
   readonly closeDelayMs?: number | undefined;
   /** How long requests in progress may take when the server closes. */
@@ -66,6 +70,9 @@ export interface HttpServerOptions {
   readonly listeners?: AdminOptions["listeners"];
 }
 
+/** Name of the listener that serves operators alone. */
+export const operatorsListener = "Operators";
+
 /**
  * REST, JSON-RPC, admin and the chain on one port, and protocols over WebSocket. Its address is the base URL, context segment included. While it
  * drains it is no longer ready: it stops accepting after the delay, then requests in progress have until the deadline.
@@ -75,7 +82,7 @@ export function createHttpServer(options: HttpServerOptions): Listener {
 }
 
 class HttpServer implements Listener {
-  readonly name = "HTTP";
+  readonly name: string;
   readonly #app: FastifyInstance;
   readonly #webSockets: WebSockets;
   readonly #basePath: string;
@@ -85,6 +92,7 @@ class HttpServer implements Listener {
   #isClosing = false;
 
   constructor(options: HttpServerOptions) {
+    this.name = options.audience === "operators" ? operatorsListener : "HTTP";
     this.#basePath = toBasePath(options.basePath);
     this.#logger = options.logger;
     this.#closeDelayMs = options.closeDelayMs ?? 0;
@@ -140,7 +148,8 @@ interface App {
 }
 
 function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
-  const { broker, logger, basePath, version, chain } = options;
+  const { broker, logger, basePath, version, audience } = options;
+  const chain = audience === "clients" ? undefined : options.chain;
   const fallbacks = createFallbacks({ basePath, logger });
   const answersCaller = createCallerGuard({
     allowedHosts: options.allowedHosts ?? [],
@@ -168,7 +177,8 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
   });
   app.server.maxConnections = connectionsMax;
   const { memoryInFlightBytesMax: bytesMax, metrics } = options;
-  const findHolding = registerInFlight(app, options.budget ?? new MemoryBudget({ bytesMax, metrics }));
+  const budget = options.budget ?? new MemoryBudget({ bytesMax, metrics });
+  const findHolding = registerInFlight(app, budget);
   app.addHook("onRequest", (request, reply, done) => {
     if (!answersCaller(request, reply)) done();
   });
@@ -182,11 +192,13 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
   app.setErrorHandler(fallbacks.answerError);
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };
   const runner = new OperationRunner();
-  const nodeAddress = () => options.advertisedAddress ?? toHostPort(app.server.address());
+  const nodeAddress = () => options.advertisedAddress ?? options.clientsAddress?.() ?? toHostPort(app.server.address());
   app.register(
     (scope, _options, done) => {
-      registerRest(scope, { ...options, runner });
-      registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
+      if (audience !== "operators") {
+        registerRest(scope, { ...options, runner });
+        registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
+      }
       if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
       registerAdmin(scope, {
         ...options,
@@ -200,7 +212,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
     },
     { prefix: basePath },
   );
-  return { app, webSockets: new WebSockets(app, { basePath, logger, findHolding, routes: options.upgrades ?? [] }) };
+  return { app, webSockets: new WebSockets(app, { basePath, logger, budget, routes: options.upgrades ?? [] }) };
 }
 
 function toHostPort(address: AddressInfo | string | null): string {

@@ -27,6 +27,14 @@ export interface CheckedState {
   readonly mended: number;
 }
 
+/** A step of a comparison of the chain's places with its blocks. */
+export interface CheckedPlaces {
+  readonly isMore: boolean;
+  readonly entries: number;
+  /** Whether they differed, and were derived anew. Known at the end. */
+  readonly isDamaged: boolean;
+}
+
 /** A batch of the index, with the address of its topic. */
 export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "count" | "events"> & {
   readonly address: Address;
@@ -44,6 +52,11 @@ export interface ChainCheck {
    * stays as it is. Answers whether the block fits its hashes then; if not, nothing has changed.
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
+  /**
+   * Compares the chain's places, which say in which block a hash or a log stands, with its blocks: one short step, or the first of another
+   * comparison. Derives them anew if they differ.
+   */
+  checkPlaces(isFirst: boolean): Promise<CheckedPlaces>;
   /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. */
   checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

@@ -145,7 +145,7 @@ export function testHints(scenario: CoordinatorScenario): void {
     });
 
     it("report a chain that is ahead of the index", async () => {
-      await scenario.one.tellAhead({ groupId: group, blockNumber: 7 });
+      await scenario.one.reportAhead({ groupId: group, blockNumber: 7 });
       await expectHeard({ kind: "ahead", groupId: group, blockNumber: 7 });
     });
 

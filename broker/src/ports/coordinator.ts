@@ -98,7 +98,7 @@ export interface Coordinator {
   /** Frees a lease; does nothing if it is not the newest. */
   releaseLease(lease: GroupLease): Promise<void>;
   /** Notifies the holder of a group's lease that its chain may lag. */
-  tellAhead(ahead: ChainAhead): Promise<void>;
+  reportAhead(ahead: ChainAhead): Promise<void>;
   /** Reserves a signer address on a group's chain for one node. Returns the other live member that has reserved it; undefined on success. */
   reserveSigner(
     signer: { readonly groupId: GroupId; readonly sender: Address },

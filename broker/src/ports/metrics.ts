@@ -21,8 +21,8 @@ export interface CallbackGauge {
   readonly waiting: number;
 }
 
-/** What a scrub goes through: the index, the blocks of the chain's file, or its newest state. */
-export type ScrubPart = "index" | "chain" | "state";
+/** What a scrub goes through: the index, the blocks of the chain's file, their places (see `checkPlaces` of the chain check), or its newest state. */
+export type ScrubPart = "index" | "chain" | "places" | "state";
 
 /** Counters of the engine. Labels are few and bounded: never a topic, subscription or url. */
 export interface Metrics {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseGroupId } from "../domain/group-id.ts";
+import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../domain/position.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
 import type { PublishKeyRow, PublishKeys } from "./publish-keys.ts";
@@ -33,6 +33,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       await keys.start();
     });
     afterEach(async () => keys.stop());
+    const countOf = async (groupId: GroupId): Promise<number> => (await keys.countPublishKeys(groupId, 1)).total;
 
     it("records free keys and finds them unchanged", async () => {
       const rows = [keyRowOf(1), keyRowOf(2, { after: positionZero, sender: "" })];
@@ -45,13 +46,23 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       await keys.recordPublishKeys([keyRowOf(2)]);
       const repeat = keyRowOf(2, { token: keyRowOf(9).token, digest: "cd".repeat(32), recordedAt: 5 });
       expect(await keys.recordPublishKeys([keyRowOf(1), repeat, keyRowOf(3)])).toEqual([keyRowOf(2)]);
-      expect(await keys.countPublishKeys(group)).toBe(3);
+      expect(await countOf(group)).toBe(3);
       expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
     });
 
     it("takes a row with the same token as recorded, since the answer to an earlier call may have been lost", async () => {
       await keys.recordPublishKeys([keyRowOf(1)]);
       expect(await keys.recordPublishKeys([keyRowOf(1)])).toEqual([]);
+    });
+
+    it("counts the scopes that have enough keys, and drops the keys of one", async () => {
+      const rows = [1, 2, 3].map((number) => keyRowOf(number, { scope: "many" }));
+      await keys.recordPublishKeys([...rows, keyRowOf(4, { scope: "few" })]);
+      await keys.recordPublishKeys([keyRowOf(5, { scope: "many", groupId: otherGroup })]);
+      expect(await keys.countPublishKeys(group, 2)).toEqual({ total: 4, byScope: new Map([["many", 3]]) });
+      await keys.dropPublishKeys(group, "many");
+      expect(await keys.countPublishKeys(group, 1)).toEqual({ total: 1, byScope: new Map([["few", 1]]) });
+      expect(await countOf(otherGroup)).toBe(1);
     });
 
     it("keeps groups and scopes apart", async () => {
@@ -62,7 +73,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       ];
       expect(await keys.recordPublishKeys(rows)).toEqual([]);
       for (const row of rows) expect(await keys.findPublishKey(row)).toEqual(row);
-      expect([await keys.countPublishKeys(group), await keys.countPublishKeys(otherGroup)]).toEqual([2, 1]);
+      expect([await countOf(group), await countOf(otherGroup)]).toEqual([2, 1]);
     });
 
     it("gives one of two concurrent recordings the key", async () => {
@@ -95,7 +106,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(keyRowOf(1))).toBeUndefined();
       expect(await keys.findPublishKey(keyRowOf(2))).toEqual(keyRowOf(2));
       expect(await keys.findPublishKey(keyRowOf(3))).toEqual(keyRowOf(3));
-      expect(await keys.countPublishKeys(group)).toBe(2);
+      expect(await countOf(group)).toBe(2);
     });
 
     it("expires the oldest rows of one group by page", async () => {
@@ -107,7 +118,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(keyRowOf(3))).toEqual(keyRowOf(3));
       expect(await keys.expirePublishKeys(group, { before, atMost: 3 })).toBe(2);
       expect(await keys.expirePublishKeys(group, { before, atMost: 3 })).toBe(0);
-      expect([await keys.countPublishKeys(group), await keys.countPublishKeys(otherGroup)]).toEqual([5, 1]);
+      expect([await countOf(group), await countOf(otherGroup)]).toEqual([5, 1]);
     });
 
     it("records more keys in one call than one statement has parameters, and keeps them over a restart", async () => {
@@ -116,10 +127,10 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.recordPublishKeys(rows.map((row) => ({ ...row, token: "other" })))).toHaveLength(5_000);
       await keys.stop();
       await keys.start();
-      expect(await keys.countPublishKeys(group)).toBe(5_000);
+      expect(await countOf(group)).toBe(5_000);
       expect(await keys.findPublishKey(keyRowOf(4_999))).toEqual(keyRowOf(4_999));
       await keys.releasePublishKeys(rows);
-      expect(await keys.countPublishKeys(group)).toBe(0);
+      expect(await countOf(group)).toBe(0);
     });
   });
 }

@@ -27,6 +27,12 @@ export interface PublishKeyRow extends PublishKey {
 /** A key with what shows who holds it. */
 export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender">;
 
+/** How many keys a group has. */
+export interface KeyCounts {
+  readonly total: number;
+  readonly byScope: ReadonlyMap<string, number>;
+}
+
 /** A damaged row. */
 export interface DamagedKeyRow extends PublishKey {
   readonly isDamaged: true;
@@ -51,6 +57,8 @@ export interface PublishKeys {
   releasePublishKeys(rows: readonly HeldKey[]): Promise<void>;
   /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
   expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;
-  /** Number of rows of a group. Reads all of them. */
-  countPublishKeys(groupId: GroupId): Promise<number>;
+  /** Number of rows of a group, in all and in each scope that has at least `scopeMin`. Reads an index entry of each. */
+  countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts>;
+  /** Removes every row of a scope: nobody repeats its publishes any more. */
+  dropPublishKeys(groupId: GroupId, scope: string): Promise<void>;
 }

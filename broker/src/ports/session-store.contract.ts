@@ -11,6 +11,7 @@ import type {
   StoredFilter,
   StoredSession,
 } from "./session-store.ts";
+import { testShares } from "./share-store.contract.ts";
 import type { Store } from "./store.ts";
 import { everyByte, group, hashOf, history, otherGroup } from "./store-examples.contract.ts";
 
@@ -21,7 +22,7 @@ function idOf(number: number): SessionId {
   return `00000000-0000-4000-a000-${String(number).padStart(12, "0")}` as SessionId;
 }
 
-function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
+export function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
   return {
     groupId: group,
     protocol: "MQTT",
@@ -38,11 +39,12 @@ function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
     now: 1_700_000_000_000,
     isClean: false,
     isStored: true,
+    mayBegin: true,
     ...changes,
   };
 }
 
-function filterOf(number: number, changes: Partial<StoredFilter> = {}): StoredFilter {
+export function filterOf(number: number, changes: Partial<StoredFilter> = {}): StoredFilter {
   return {
     id: parseSubscriptionId(`00000000-0000-4000-b000-${String(number).padStart(12, "0")}`),
     filter: parseTopicFilter(`a/${number}/#`),
@@ -70,6 +72,7 @@ export function testSessionStore(name: string, create: () => Promise<Store>): vo
     describe("state", () => testState(() => store.sessions));
     describe("what is due", () => testDue(() => store.sessions));
     describe("rolling back", () => testRollBack(() => store));
+    describe("shares", () => testShares(() => store));
   });
 }
 
@@ -101,7 +104,6 @@ function testClaims(sessions: () => SessionStore): void {
     await begin(sessions());
     await begin(sessions(), { newId: idOf(2), groupId: otherGroup });
     await begin(sessions(), { newId: idOf(3), protocol: "STOMP" });
-    expect(await sessions().countSessions()).toBe(3);
     const page = await sessions().listSessions({ after: idOf(1), limit: 1 });
     expect(page.map(({ session }) => session.id)).toEqual([idOf(2)]);
   });
@@ -114,7 +116,22 @@ function testClaims(sessions: () => SessionStore): void {
     expect(await sessions().findFilterOwner(filterOf(1).id)).toBeUndefined();
     const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false }));
     expect(unstored).toMatchObject({ status: "begun", current: undefined });
-    expect(await sessions().countSessions()).toBe(0);
+    expect(await sessions().listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  });
+  it("begins no session of a new name unless the claim allows it", async () => {
+    expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toEqual({ status: "full" });
+    expect(await sessions().claimSession(claimOf({ mayBegin: false, isStored: false }))).toMatchObject({
+      status: "begun",
+    });
+    await begin(sessions());
+    expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toMatchObject({ status: "resumed" });
+    const anew = claimOf({ mayBegin: false, isClean: true, newId: idOf(2) });
+    expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", current: { id: idOf(2) } });
+  });
+  it("begins anew if the session of the earlier connection ends with that connection", async () => {
+    const former = await begin(sessions(), { expiryMs: 0 });
+    const claimed = await sessions().claimSession(claimOf({ newId: idOf(2) }));
+    expect(claimed).toMatchObject({ status: "begun", former, current: { id: idOf(2) } });
   });
   it("refuses a position of an index that has rolled back", async () => {
     expect(await sessions().claimSession(claimOf({ generation: 1 }))).toEqual({ status: "went-back" });
@@ -208,7 +225,19 @@ function testDue(sessions: () => SessionStore): void {
     }
     await sessions().advanceSessionTime(group, 1_000);
     expect((await sessions().listDueSessions(group, 2)).map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
-    expect(await sessions().findOldestDetached()).toBeDefined();
+  });
+  it("lists and counts those of one group without connection, those that lost it first, first", async () => {
+    for (const number of [1, 2, 3, 4]) {
+      const changes = { newId: idOf(number), key: String(number), groupId: number === 4 ? otherGroup : group };
+      const session = await begin(sessions(), changes);
+      if (number !== 2) await sessions().detachSession(session, claimOf());
+      await sessions().advanceSessionTime(group, 10);
+    }
+    const keys = [1, 3].map((number) => ({ id: idOf(number), epoch: 8 }));
+    expect(await sessions().listDetached(group, 9)).toEqual(keys);
+    expect(await sessions().listDetached(group, 1)).toEqual(keys.slice(0, 1));
+    expect(await sessions().countDetached(group)).toBe(2);
+    expect(await sessions().countDetached(otherGroup)).toBe(1);
   });
   it("ends an expired session when a connection asks for it", async () => {
     const begun = await begin(sessions());

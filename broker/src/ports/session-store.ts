@@ -22,6 +22,15 @@ export interface SessionKey {
   readonly epoch: number;
 }
 
+/** A share's identifier: a UUID. A share that begins anew has another one. */
+export type ShareId = string & { readonly __brand: "ShareId" };
+
+/** A member has acknowledged an event, or has it for good. */
+export interface SettledEvent {
+  readonly share: ShareId;
+  readonly position: Position;
+}
+
 /** How far a session is. */
 export interface SessionState extends SessionKey {
   /** Every event up to here is acknowledged, or was not for the session. */
@@ -30,6 +39,8 @@ export interface SessionState extends SessionKey {
   readonly taken: Position;
   /** What is in flight, as the engine encodes it. */
   readonly inFlight: Uint8Array;
+  /** Events of shares that it had and has done with; none when left out. */
+  readonly settled?: readonly SettledEvent[];
 }
 
 /** What the end of a connection leaves to be done. */
@@ -46,7 +57,7 @@ export interface Legacy {
  * A session. Its times are in the group's session time, which is milliseconds for which a broker has served the group: it depends on no clock that
  * anybody can set, and stands still while no broker runs.
  */
-export interface StoredSession extends SessionName, SessionState, Legacy {
+export interface StoredSession extends SessionName, Omit<SessionState, "settled">, Legacy {
   /** The node of its connection; undefined for none, and with a single process. */
   readonly owner: NodeId | undefined;
   /** Since when it has no connection; undefined while it has one. */
@@ -83,6 +94,8 @@ export interface SessionClaim extends SessionName, Legacy {
   readonly isClean: boolean;
   /** Whether a session that begins now is stored. */
   readonly isStored: boolean;
+  /** Whether a stored session may begin where there is none of that name. */
+  readonly mayBegin: boolean;
 }
 
 /** `former`: the session as it was; where it did not go on, it is gone. */
@@ -93,10 +106,15 @@ export type SessionClaimed =
       readonly former: StoredSession | undefined;
       readonly current: StoredSession | undefined;
     }
+  /** There is no session of that name, and none may begin. */
+  | { readonly status: "full" }
   /** The row of the session is damaged, and was removed: claim again. */
   | { readonly status: "damaged" }
   /** The index has rolled back since: claim again. */
   | { readonly status: "went-back" };
+
+/** A claim by which a connection has its session. */
+export type SessionGranted = Extract<SessionClaimed, { readonly status: "resumed" | "begun" }>;
 
 export interface FilterChange {
   readonly put: readonly StoredFilter[];
@@ -133,7 +151,7 @@ export interface SessionStore {
   advanceSessionTime(groupId: GroupId, byMs: number): Promise<number>;
   /** Sessions without connection and owner whose will or end is due, those due for longest first. */
   listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
-  /** In the order of their identifiers, after one of them. */
+  /** In the order of their identifiers, after one of them. Leaves out damaged ones; fewer than the limit only at the end. */
   listSessions(page: {
     readonly after: SessionId | undefined;
     readonly limit: number;
@@ -142,9 +160,10 @@ export interface SessionStore {
   findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined>;
   /** Removes a filter of any node's session, under a new epoch, and notifies its owner. Returns false if there is none. */
   removeSessionFilter(id: SubscriptionId): Promise<boolean>;
-  /** The session that has had no connection for longest. */
-  findOldestDetached(): Promise<SessionKey | undefined>;
-  countSessions(): Promise<number>;
+  /** Sessions of a group without connection, those that have had none for longest first. */
+  listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
+  /** How many sessions of a group have no connection. Reads an index entry of each. */
+  countDetached(groupId: GroupId): Promise<number>;
 }
 
 /** When a session without connection is over, in session time. */

@@ -22,6 +22,13 @@ export type AttemptOutcome =
   | { readonly status: "gone"; readonly reason: string }
   | { readonly status: "withheld" };
 
+/** The part of an AbortSignal that an attempt needs: lighter objects than an AbortSignal have it too. */
+export interface AttemptSignal {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 export interface AttemptOptions {
   /**
    * Whether the notification may still be sent. An attempt may wait long for its turn, so the sink calls this in the same turn as it sends, before
@@ -29,7 +36,7 @@ export interface AttemptOptions {
    */
   readonly mayStart?: (() => boolean) | undefined;
   /** Ends an attempt that still waits for its turn; the result is `withheld`. */
-  readonly stopping?: AbortSignal | undefined;
+  readonly stopping?: AttemptSignal | undefined;
 }
 
 /**
@@ -39,6 +46,6 @@ export interface AttemptOptions {
 export interface Sink {
   /** Checks an address, and asks its receiver for consent, before a subscription is created. @throws BrokerError 100501, 100506. */
   checkTarget(target: CallbackTarget): Promise<void>;
-  attempt(notification: Notification, signal: AbortSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
+  attempt(notification: Notification, signal: AttemptSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
   stop(): Promise<void>;
 }

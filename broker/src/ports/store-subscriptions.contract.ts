@@ -33,6 +33,19 @@ export function testSubscriptions(store: () => Store): void {
     ).toBe("taken");
     expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
   });
+  it("returns the principal unchanged, and an update without one keeps it", async () => {
+    const owned = subscriptionOf(1, { principal: "acme/billing" });
+    await store().insertSubscription(owned, 0);
+    await store().insertSubscription(subscriptionOf(2), 0);
+    const change = { delivery: webhookTo({ url: "http://new/" }), state: "active" } as const;
+    expect(await store().updateSubscription(owned, change)).toBe(true);
+    expect(await store().updateSubscription(subscriptionOf(2), { ...change, principal: "acme/new" })).toBe(true);
+    const rows = await store().listSubscriptions();
+    expect(rows.map(({ state, principal }) => [state, principal])).toEqual([
+      ["active", "acme/billing"],
+      ["active", "acme/new"],
+    ]);
+  });
   it("an update changes delivery and state, and clears failures", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().insertSubscription(subscriptionOf(2), 0);
@@ -131,6 +144,28 @@ function testGenerations(store: () => Store): void {
     expect(await insert(1, 0)).toBe("inserted");
     await store().rollBack(group, undefined);
     expect(await insert(2, 0)).toBe("went-back");
+  });
+  it("each of many concurrent inserts has its own outcome", async () => {
+    await store().applyBlocks(group, history);
+    await store().rollBack(group, undefined);
+    const outcomes = await Promise.all([
+      insert(1, 1),
+      insert(2, 1),
+      insert(3, 0),
+      insert(2, 1, { delivery: webhookTo({ url: "http://other/" }) }),
+      insert(4, 0, { cursor: positionZero }),
+      insert(5, 0, { groupId: otherGroup }),
+      insert(6, 1, { groupId: otherGroup }),
+      insert(7, 1),
+    ]);
+    const expected = ["inserted", "inserted", "went-back", "taken", "inserted", "inserted", "went-back", "inserted"];
+    expect(outcomes.toSorted()).toEqual(expected.toSorted());
+    expect([outcomes[1], outcomes[3]].toSorted()).toEqual(["inserted", "taken"]);
+    outcomes[3] = "taken"; // One of the two, whichever comes first.
+    outcomes[1] = "inserted";
+    expect(outcomes).toEqual(expected);
+    const made = await store().listSubscriptions();
+    expect(made.map(({ id }) => id)).toEqual([1, 2, 4, 5, 7].map((number) => subscriptionOf(number).id));
   });
   it("inserts one that starts before every event at any generation", async () => {
     await store().applyBlocks(group, history);

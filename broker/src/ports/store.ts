@@ -9,6 +9,7 @@ import type { GroupLease, SubscriptionKey } from "./coordinator.ts";
 import type { BatchFault, BlockRef } from "./ledger.ts";
 import type { PublishKeys } from "./publish-keys.ts";
 import type { SessionStore } from "./session-store.ts";
+import type { ShareStore } from "./share-store.ts";
 
 /** Why the index skipped an entry of the chain. */
 export type SkipReason =
@@ -196,8 +197,8 @@ export class IndexDamagedError extends Error {
   }
 }
 
-/** What subscribing again changes of a callback subscription. */
-export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state">;
+/** What subscribing again changes of a callback subscription; the principal stays if left out. */
+export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state" | "principal">;
 
 /** Maximum number of blocks that an {@link IndexDamagedError} names. */
 export const damagedBlocksMax = 64;
@@ -211,7 +212,7 @@ export const damagedBlocksMax = 64;
  */
 export interface Store extends PublishKeys {
   /** Sessions of clients that hold connections. */
-  readonly sessions: SessionStore;
+  readonly sessions: SessionStore & ShareStore;
 
   /** Opens the store, and migrates it forward. */
   start(): Promise<void>;

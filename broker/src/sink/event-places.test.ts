@@ -1,6 +1,6 @@
 import { topicRegistryAbi } from "@stele/contracts";
-import { encodeEvents, findCheckedBatch, merkleRoot, MerkleTree, toHexText, verifyCompactProof } from "@stele/wire";
-import { encodeAbiParameters, encodeEventTopics, type Hex } from "viem";
+import { encodeEvents, findCheckedBatch, MerkleTree, merkleRoot, verifyCompactProof } from "@stele/wire";
+import { encodeAbiParameters, encodeEventTopics, type Hex, toHex } from "viem";
 import { expect, test } from "vitest";
 import type { Event, EventBatch } from "../domain/event.ts";
 import { toPosition } from "../domain/position.ts";
@@ -30,7 +30,7 @@ function batchOf(count: number, logIndex = 0): EventBatch {
 function logOf({ events, count, firstSequence }: EventBatch) {
   const data = encodeAbiParameters(
     [{ type: "bytes32" }, { type: "uint32" }, { type: "bytes" }],
-    [toHexText(merkleRoot(events)), count, toHexText(events)],
+    [toHex(merkleRoot(events)), count, toHex(events)],
   );
   const args = {
     topic: `0x${"70".repeat(20)}`,

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { createMqttMetrics, type MqttCounters } from "./mqtt-metrics.ts";
+import { createStompMetrics, type StompCounters } from "./stomp-metrics.ts";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge, ScrubPart } from "../ports/metrics.ts";
 import { createIntegrityMetrics } from "./integrity-metrics.ts";
 
@@ -7,6 +8,7 @@ import { createIntegrityMetrics } from "./integrity-metrics.ts";
 export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   readonly mqtt: MqttCounters;
+  readonly stomp: StompCounters;
   render(): Promise<string>;
   /** The broker closed a connection because its client was slow, or the slowest when memory ran low. */
   connectionEnded(reason: "slow" | "memory"): void;
@@ -44,12 +46,14 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #consents: Counter<"reply">;
   readonly #connectionsEnded: Counter<"reason">;
   readonly mqtt: MqttCounters;
+  readonly stomp: StompCounters;
 
   constructor(registry: Registry) {
     const registers = [registry];
     const byGroup = { registers, labelNames: ["group"] as const };
     this.#registry = registry;
     this.mqtt = createMqttMetrics(registry);
+    this.stomp = createStompMetrics(registry);
     this.#published = new Counter({
       ...byGroup,
       name: "stele_events_published_total",

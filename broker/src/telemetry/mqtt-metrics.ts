@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { Counter, type Registry } from "prom-client";
+import { watchConnections } from "./watch-connections.ts";
 
 /** Counters of the MQTT listener. Labels are kinds of packets and reason codes of the standard. */
 export interface MqttCounters {
@@ -23,16 +24,6 @@ export function createMqttMetrics(registry: Registry): MqttCounters {
   return {
     answered: (packet, reasonCode) => answers.inc({ packet, code: `0x${reasonCode.toString(16).padStart(2, "0")}` }),
     publishLost: () => lost.inc(),
-    watchConnections: (read) => {
-      const connections = new Gauge({
-        registers: [],
-        name: "stele_mqtt_connections",
-        help: "Open MQTT connections, over TCP, TLS and WebSocket.",
-        collect() {
-          this.set(read());
-        },
-      });
-      registry.registerMetric(connections);
-    },
+    watchConnections: (read) => watchConnections(registry, { read, name: "stele_mqtt_connections", protocol: "MQTT" }),
   };
 }

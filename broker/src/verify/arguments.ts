@@ -1,4 +1,5 @@
-import { findBytes, quote } from "@stele/wire";
+import { findBytes } from "@stele/eth";
+import { quote } from "@stele/wire";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import { Unverifiable } from "./unverifiable.ts";
 

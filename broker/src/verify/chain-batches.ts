@@ -1,9 +1,10 @@
-import { type BatchEvent, decodeEvents, MalformedBatchError, merkleRoot, toHexText } from "@stele/wire";
+import { MalformedError, toHexText } from "@stele/eth";
+import { type BatchEvent, decodeEvents, merkleRoot } from "@stele/wire";
 import { commonEventRules, findBreach } from "../domain/event-rules.ts";
 import type { Address } from "../domain/topic.ts";
+import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type ContractLog, parseLog } from "../ledger/evm/read/parse-log.ts";
 import { RangeSize } from "../ledger/evm/read/range-size.ts";
-import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type ChainClient, isRangeRefused } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
@@ -99,7 +100,7 @@ function readEvents({ count, eventsRoot, events }: Published): Pick<ChainBatch, 
     }
     return { events: decoded, fault: findBreach({ events: decoded, bytes: events.length }, commonEventRules) };
   } catch (error) {
-    if (error instanceof MalformedBatchError) return { events: undefined, fault: error.message };
+    if (error instanceof MalformedError) return { events: undefined, fault: error.message };
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 import { topicAbi } from "@stele/contracts";
+import { toQuantity } from "@stele/eth/node";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address, Hash } from "../domain/topic.ts";
-import { toQuantity } from "../ledger/evm/hex.ts";
-import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
 import type { RpcLog } from "../ledger/evm/endpoint/rpc.ts";
 import { RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
+import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
 import { askJson } from "./http.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 

@@ -1,15 +1,7 @@
 import { createReadStream } from "node:fs";
-import {
-  findBytes,
-  parseEventId,
-  parseProof,
-  type Proof,
-  type ProofResult,
-  type ProvenEvent,
-  toHexText,
-  verifyProof,
-} from "@stele/wire";
-import { keccak256 } from "../ledger/evm/native-crypto.ts";
+import { findBytes, toHexText } from "@stele/eth";
+import { keccak256 } from "@stele/eth/node";
+import { type Proof, type ProofResult, type ProvenEvent, parseEventId, parseProof, verifyProof } from "@stele/wire";
 import type { EventArguments } from "./arguments.ts";
 import { BrokerClient } from "./broker-client.ts";
 import { ChainClient } from "./chain-client.ts";

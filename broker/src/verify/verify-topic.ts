@@ -1,4 +1,5 @@
-import { findBytes, toHexText, topicAddress } from "@stele/wire";
+import { findBytes, toHexText } from "@stele/eth";
+import { topicAddress } from "@stele/wire";
 import type { Address } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { TopicArguments } from "./arguments.ts";

@@ -1,14 +1,10 @@
-import { toBuffer } from "../lib/bytes.ts";
+import { bloomBits, bloomBytes, setBloomBit, toBuffer } from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { Log } from "./log.ts";
 
-export const BLOOM_BYTES = 256;
-const BITS_PER_ENTRY = 3;
-const BIT_MASK = 0x7ff;
-
 /** The logs bloom of the Yellow Paper, section 4.3.1. */
 export function createBloom(logs: readonly Log[]): Uint8Array {
-  const bloom = new Uint8Array(BLOOM_BYTES);
+  const bloom = new Uint8Array(bloomBytes);
   const seen = new Set<string>();
   for (const log of logs) {
     addToBloom(bloom, log.address, seen);
@@ -21,7 +17,7 @@ export function createBloom(logs: readonly Log[]): Uint8Array {
 export function mergeBlooms(blooms: readonly Uint8Array[]): Uint8Array {
   const [first] = blooms;
   if (first !== undefined && blooms.length === 1) return first;
-  const merged = new Uint8Array(BLOOM_BYTES);
+  const merged = new Uint8Array(bloomBytes);
   for (const bloom of blooms) for (const [at, bits] of bloom.entries()) merged[at] = (merged[at] ?? 0) | bits;
   return merged;
 }
@@ -30,10 +26,5 @@ function addToBloom(bloom: Uint8Array, entry: Uint8Array, seen: Set<string>): vo
   const key = toBuffer(entry).toString("latin1");
   if (seen.has(key)) return;
   seen.add(key);
-  const hash = rememberedKeccak(entry);
-  for (let pair = 0; pair < BITS_PER_ENTRY; pair += 1) {
-    const bit = (((hash[pair * 2] ?? 0) << 8) | (hash[pair * 2 + 1] ?? 0)) & BIT_MASK;
-    const at = BLOOM_BYTES - 1 - (bit >> 3);
-    bloom[at] = (bloom[at] ?? 0) | (1 << (bit & 7));
-  }
+  for (const bit of bloomBits(rememberedKeccak(entry))) setBloomBit(bloom, bit);
 }

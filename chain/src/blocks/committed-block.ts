@@ -1,5 +1,4 @@
-import { EMPTY_BYTES, fromBigint, toBigint } from "../lib/bytes.ts";
-import { decodeRlp, encodeRlp, type RlpItem } from "../lib/rlp.ts";
+import { decodeRlp, emptyBytes, encodeRlp, fromInteger, type RlpItem, toBigint } from "@stele/eth/node";
 import type { Block } from "./block.ts";
 import { decodeHeader, encodeHeader, type Header } from "./header.ts";
 import type { Log } from "./log.ts";
@@ -32,9 +31,9 @@ export function encodeCommittedBlock(block: Block, receipts: readonly Uint8Array
   const transactions = block.executed.map(({ transaction, receipt }, index) => [
     transaction.hash,
     transaction.sender,
-    fromBigint(receipt.gasUsed),
-    fromBigint(BigInt(receipt.firstLogIndex)),
-    receipts[index] ?? EMPTY_BYTES,
+    fromInteger(receipt.gasUsed),
+    fromInteger(BigInt(receipt.firstLogIndex)),
+    receipts[index] ?? emptyBytes,
   ]);
   const encoded = encodeRlp([block.hash, encodeHeader(block.header), transactions]);
   return encoded.byteLength === encoded.buffer.byteLength ? encoded : new Uint8Array(encoded);

@@ -1,7 +1,4 @@
-import { decodeRlp, encodeRlp } from "../lib/rlp.ts";
-import { EMPTY_BYTES, fromBigint, toBigint } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
-import { EMPTY_TRIE_ROOT } from "../state/account.ts";
+import { decodeRlp, emptyBytes, emptyTrieRoot, encodeRlp, fromInteger, keccak256, toBigint } from "@stele/eth/node";
 
 /** The fields of a Cancun header that differ from block to block; the rest is the same for ever. */
 export interface Header {
@@ -33,18 +30,18 @@ export function encodeHeader(header: Header): Uint8Array {
     header.transactionsRoot,
     header.receiptsRoot,
     header.logsBloom,
-    EMPTY_BYTES, // difficulty
-    fromBigint(header.number),
-    fromBigint(header.gasLimit),
-    fromBigint(header.gasUsed),
-    fromBigint(header.timestamp),
-    EMPTY_BYTES, // extra data
+    emptyBytes, // difficulty
+    fromInteger(header.number),
+    fromInteger(header.gasLimit),
+    fromInteger(header.gasUsed),
+    fromInteger(header.timestamp),
+    emptyBytes, // extra data
     ZERO_HASH, // mix hash, which is PREVRANDAO
     HEADER_NONCE,
-    fromBigint(header.baseFeePerGas),
-    EMPTY_TRIE_ROOT, // withdrawals
-    EMPTY_BYTES, // blob gas used
-    EMPTY_BYTES, // excess blob gas
+    fromInteger(header.baseFeePerGas),
+    emptyTrieRoot, // withdrawals
+    emptyBytes, // blob gas used
+    emptyBytes, // excess blob gas
     ZERO_HASH, // parent beacon block root
   ]);
 }

@@ -1,8 +1,7 @@
-import { decodeRlp, encodeRlp, type RlpItem } from "../lib/rlp.ts";
-import { EMPTY_BYTES, fromBigint, toBigint, toBuffer } from "../lib/bytes.ts";
-import { findShared } from "./shared-bytes.ts";
+import { decodeRlp, emptyBytes, encodeRlp, fromInteger, type RlpItem, toBigint, toBuffer } from "@stele/eth/node";
 import type { Log } from "./log.ts";
 import type { Receipt } from "./receipt.ts";
+import { findShared } from "./shared-bytes.ts";
 
 /** A receipt as read from the store, with the sender that it spares the recovery of. */
 export interface StoredReceipt {
@@ -18,11 +17,11 @@ export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uin
   const data = new LogDataEncoder(raw);
   return encodeRlp([
     sender,
-    fromBigint(receipt.isSuccess ? 1n : 0n),
-    fromBigint(receipt.gasUsed),
-    fromBigint(receipt.cumulativeGasUsed),
-    fromBigint(receipt.effectiveGasPrice),
-    fromBigint(BigInt(receipt.firstLogIndex)),
+    fromInteger(receipt.isSuccess ? 1n : 0n),
+    fromInteger(receipt.gasUsed),
+    fromInteger(receipt.cumulativeGasUsed),
+    fromInteger(receipt.effectiveGasPrice),
+    fromInteger(BigInt(receipt.firstLogIndex)),
     receipt.logs.map((log) => [log.address, log.topics, ...data.encode(log.data)]),
   ]);
 }
@@ -42,8 +41,8 @@ class LogDataEncoder {
     this.#from = shared.rawOffset + shared.length;
     return [
       data.subarray(0, shared.dataOffset),
-      fromBigint(BigInt(shared.rawOffset)),
-      fromBigint(BigInt(shared.length)),
+      fromInteger(BigInt(shared.rawOffset)),
+      fromInteger(BigInt(shared.length)),
       data.subarray(shared.dataOffset + shared.length),
     ];
   }
@@ -76,7 +75,7 @@ function decodeLog(item: RlpItem, raw: Uint8Array): Log {
   if (rawOffset === undefined) return { ...log, data: start };
   const from = Number(toBigint(asBytes(rawOffset)));
   const shared = raw.subarray(from, from + Number(toBigint(asBytes(length))));
-  return { ...log, data: Buffer.concat([start, toBuffer(shared), asBytes(tail ?? EMPTY_BYTES)]) };
+  return { ...log, data: Buffer.concat([start, toBuffer(shared), asBytes(tail ?? emptyBytes)]) };
 }
 
 function asBytes(item: RlpItem | undefined): Uint8Array {

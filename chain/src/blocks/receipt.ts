@@ -1,5 +1,4 @@
-import { encodeRlp } from "../lib/rlp.ts";
-import { EMPTY_BYTES, fromBigint } from "../lib/bytes.ts";
+import * as eth from "@stele/eth/node";
 import { createBloom } from "./bloom.ts";
 import type { Log } from "./log.ts";
 import type { Transaction } from "./transaction.ts";
@@ -14,14 +13,11 @@ export interface Receipt {
   readonly firstLogIndex: number;
 }
 
-/** The receipt as the receipts trie holds it (EIP-2718 envelope, post-Byzantium status). */
+/** The receipt as the receipts trie holds it. */
 export function encodeReceipt(
   receipt: Receipt,
   type: Transaction["type"],
   bloom = createBloom(receipt.logs),
 ): Uint8Array {
-  const logs = receipt.logs.map(({ address, topics, data }) => [address, topics, data]);
-  const status = receipt.isSuccess ? Uint8Array.of(1) : EMPTY_BYTES;
-  const items = [status, fromBigint(receipt.cumulativeGasUsed), bloom, logs];
-  return encodeRlp(items, type === 0 ? EMPTY_BYTES : Uint8Array.of(type));
+  return eth.encodeReceipt({ ...receipt, type, bloom, outcome: receipt.isSuccess ? Uint8Array.of(1) : eth.emptyBytes });
 }

@@ -1,4 +1,4 @@
-import { toBuffer } from "../lib/bytes.ts";
+import { toBuffer } from "@stele/eth/node";
 
 export interface SharedBytes {
   readonly dataOffset: number;

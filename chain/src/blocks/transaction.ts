@@ -1,6 +1,18 @@
-import { EMPTY_BYTES, fromBigint, toBigint } from "../lib/bytes.ts";
-import { isLowS, keccak256, recoverPublicKey, type Signature, toAddressBytes } from "../lib/crypto.ts";
-import { decodeRlp, encodeRlp, headerLength, listHeader, type RlpItem } from "../lib/rlp.ts";
+import {
+  decodeRlp,
+  emptyBytes,
+  encodeRlp,
+  fromInteger,
+  headerBytes,
+  isLowS,
+  keccak256,
+  listHeader,
+  type RlpItem,
+  recoverPublicKey,
+  type Signature,
+  toAddressBytes,
+  toBigint,
+} from "@stele/eth/node";
 import { serverError } from "../rpc-error.ts";
 
 export interface AccessListEntry {
@@ -57,13 +69,13 @@ function parseLegacy(raw: Uint8Array, sender: Uint8Array | undefined): Transacti
   if (!isProtected && v !== 27n && v !== 28n) throw serverError("invalid transaction v, r, s values");
   const chainId = isProtected ? (v - 35n) / 2n : undefined;
   const signature = fields.signature(Number(isProtected ? (v - 35n) % 2n : v - 27n));
-  const suffix = chainId === undefined ? EMPTY_BYTES : encodedItems([fromBigint(chainId), EMPTY_BYTES, EMPTY_BYTES]);
+  const suffix = chainId === undefined ? emptyBytes : encodedItems([fromInteger(chainId), emptyBytes, emptyBytes]);
   const gasPrice = fields.quantity(1);
   return {
     type: 0,
     hash: keccak256(raw),
     raw,
-    sender: sender ?? recoverSender(signingHash(fields, { prefix: EMPTY_BYTES, suffix }), signature),
+    sender: sender ?? recoverSender(signingHash(fields, { prefix: emptyBytes, suffix }), signature),
     chainId,
     nonce: fields.nonce(0),
     maxFeePerGas: gasPrice,
@@ -90,7 +102,7 @@ function parseTyped(type: 1 | 2, raw: Uint8Array, sender: Uint8Array | undefined
     hash: keccak256(raw),
     raw,
     sender:
-      sender ?? recoverSender(signingHash(fields, { prefix: Uint8Array.of(type), suffix: EMPTY_BYTES }), signature),
+      sender ?? recoverSender(signingHash(fields, { prefix: Uint8Array.of(type), suffix: emptyBytes }), signature),
     chainId: fields.quantity(0),
     nonce: fields.nonce(1),
     maxPriorityFeePerGas: fields.quantity(2),
@@ -168,7 +180,7 @@ class Fields {
   /** The list fills `encoded`, so the header is what is left of its length. */
   #payloadStart(): number {
     for (let start = 1; start <= 5; start += 1) {
-      if (headerLength(this.encoded.length - start) === start) return start;
+      if (headerBytes(this.encoded.length - start) === start) return start;
     }
     throw malformed();
   }
@@ -178,7 +190,7 @@ function decode(encoded: Uint8Array): RlpItem {
   try {
     return decodeRlp(encoded);
   } catch (cause) {
-    throw serverError(cause instanceof Error ? cause.message : "rlp: malformed");
+    throw serverError(cause instanceof Error ? `rlp: ${cause.message}` : "rlp: malformed");
   }
 }
 

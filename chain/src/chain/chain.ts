@@ -1,12 +1,11 @@
+import { fromHex, type Hex, toHex } from "@stele/eth/node";
 import type { Block, BlockHead } from "../blocks/block.ts";
 import { parseTransaction, type Transaction } from "../blocks/transaction.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { createChainEvm } from "../execution/evm.ts";
 import { Executor } from "../execution/executor.ts";
-import { fromHex, toHex } from "../lib/bytes.ts";
-import type { Hex } from "../lib/hex.ts";
-import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, CHECKED_NODES_MAX, LOG_BYTES_MAX } from "../limits.ts";
-import type { BlockMending, BlockRange, CheckedBlocks, CheckedState, StatePlace } from "../messages.ts";
+import { BASE_FEE_PER_GAS, CHECKED_NODES_MAX, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
+import type { BlockMending, BlockRange, CheckedBlocks, CheckedPlaces, CheckedState, StatePlace } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
@@ -14,17 +13,18 @@ import { CheckedSource } from "../state/checked-source.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
-import { isPassingFault } from "../storage/passing-fault.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import type { CloseOptions } from "../storage/open-database.ts";
+import { isPassingFault } from "../storage/passing-fault.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
 import { checkBlocks } from "./check-blocks.ts";
+import { checkPlaces } from "./check-places.ts";
 import { checkState } from "./check-state.ts";
 import { createGenesis } from "./genesis.ts";
-import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { mendBlock } from "./mend-block.ts";
+import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
@@ -56,6 +56,8 @@ export class Chain implements ReadableChain {
   readonly blocks: BlockReader;
   readonly nodes: NodeStore;
   readonly pool: Pool;
+  /** The comparison of the index of hashes and logs that is under way. */
+  #placeCheck: ReturnType<typeof checkPlaces> | undefined;
   readonly #database: ChainDatabase;
   readonly #sealer: Sealer;
   readonly #listener: ChainListener;
@@ -68,7 +70,7 @@ export class Chain implements ReadableChain {
   /** Length of the log at which the next checkpoint is due. A process that was killed leaves a log of any length, so the first is due at once. */
   #checkpointAt = 0;
 
-  private constructor(parts: ChainParts, head: BlockHead) {
+  private constructor(parts: ChainDependencies, head: BlockHead) {
     this.options = parts.options;
     this.#database = parts.database;
     this.#listener = parts.listener;
@@ -143,6 +145,15 @@ export class Chain implements ReadableChain {
   checkBlocks(range: BlockRange): CheckedBlocks {
     const head = this.#head.header.number;
     return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
+  }
+
+  /** See {@link checkPlaces}: one step of a comparison, or the first of another. */
+  checkPlaces(isFirst: boolean): CheckedPlaces {
+    if (isFirst || this.#placeCheck === undefined) this.#placeCheck = checkPlaces(this.#database);
+    const step = this.#placeCheck.next();
+    if (step.done !== true) return { isMore: true, entries: step.value, isDamaged: false };
+    this.#placeCheck = undefined;
+    return { isMore: false, entries: 0, ...step.value };
   }
 
   /** See {@link checkState}. What is damaged and still in memory is written again. */
@@ -251,7 +262,7 @@ export class Chain implements ReadableChain {
   }
 }
 
-interface ChainParts {
+interface ChainDependencies {
   readonly options: ChainOptions;
   readonly database: ChainDatabase;
   readonly nodes: NodeStore;

@@ -1,12 +1,10 @@
-import { isSameBytes } from "../lib/bytes.ts";
-import type { CheckedState, StatePlace } from "../messages.ts";
+import { type ChildNode, decodeNode, emptyTrieRoot, isSameBytes, type TrieNode, toPathString } from "@stele/eth/node";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
-import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT } from "../state/account.ts";
+import type { CheckedState, StatePlace } from "../messages.ts";
+import { decodeAccount, EMPTY_CODE_HASH } from "../state/account.ts";
 import { accountNodeKey, type StateSource, storageNodeKey } from "../state/state-view.ts";
-import { toPathString } from "../state/trie/encode.ts";
-import { type ChildNode, decodeNode, type TrieNode } from "../state/trie/node.ts";
 
-export interface StateCheckParts {
+export interface StateCheckOptions {
   /** Reads from the file, and compares with hashes. */
   readonly source: StateSource;
   /** Root of the newest state. */
@@ -22,8 +20,8 @@ const START: StatePlace = { account: "", slot: "" };
  * Compares nodes and code of the newest state with their hashes: `nodesMax` of them, from a place on, in the order of their paths. Each call begins at
  * the root, so that blocks may be made between two calls. `nodesMax` must be more than the nodes on one path, 128.
  */
-export function checkState(parts: StateCheckParts, from: StatePlace | undefined, nodesMax: number): CheckedState {
-  return new StateCheck(parts, from ?? START, nodesMax).run();
+export function checkState(options: StateCheckOptions, from: StatePlace | undefined, nodesMax: number): CheckedState {
+  return new StateCheck(options, from ?? START, nodesMax).run();
 }
 
 /** A trie of the state: where the walk begins in it, and where its nodes are. */
@@ -36,7 +34,7 @@ interface Trie {
 }
 
 class StateCheck {
-  readonly #parts: StateCheckParts;
+  readonly #options: StateCheckOptions;
   readonly #from: StatePlace;
   readonly #nodesMax: number;
   readonly #damaged: string[] = [];
@@ -44,14 +42,14 @@ class StateCheck {
   #mended = 0;
   #next: StatePlace | undefined;
 
-  constructor(parts: StateCheckParts, from: StatePlace, nodesMax: number) {
-    this.#parts = parts;
+  constructor(options: StateCheckOptions, from: StatePlace, nodesMax: number) {
+    this.#options = options;
     this.#from = from;
     this.#nodesMax = nodesMax;
   }
 
   run(): CheckedState {
-    this.#walk({ kind: "hash", hash: this.#parts.root }, "", {
+    this.#walk({ kind: "hash", hash: this.#options.root }, "", {
       from: this.#from.account,
       keyOf: accountNodeKey,
       placeOf: (path) => ({ account: path, slot: "" }),
@@ -75,7 +73,7 @@ class StateCheck {
   }
 
   #walkStored(hash: Uint8Array, path: string, trie: Trie): boolean {
-    if (isSameBytes(hash, EMPTY_TRIE_ROOT)) return true;
+    if (isSameBytes(hash, emptyTrieRoot)) return true;
     if (this.#nodes === this.#nodesMax) {
       this.#next = trie.placeOf(path);
       return false;
@@ -84,13 +82,13 @@ class StateCheck {
     const key = trie.keyOf(path);
     const node = this.#read(
       () => this.#readNode(key, hash),
-      () => this.#parts.repairNode(key, hash),
+      () => this.#options.repairNode(key, hash),
     );
     return node === undefined || this.#walk(node, path, trie);
   }
 
   #readNode(key: string, hash: Uint8Array): TrieNode | undefined {
-    const encoded = this.#parts.source.findNode(key, hash);
+    const encoded = this.#options.source.findNode(key, hash);
     return encoded === undefined ? undefined : decodeNode(encoded);
   }
 
@@ -100,8 +98,8 @@ class StateCheck {
     if (!isContinued && !isSameBytes(codeHash, EMPTY_CODE_HASH)) {
       this.#nodes += this.#nodes < this.#nodesMax ? 1 : 0;
       this.#read(
-        () => this.#parts.source.findCode(codeHash),
-        () => this.#parts.repairCode(codeHash),
+        () => this.#options.source.findCode(codeHash),
+        () => this.#options.repairCode(codeHash),
       );
     }
     const addressHash = toBytes(path);

@@ -1,14 +1,10 @@
 import { Account, Address } from "@ethereumjs/util";
+import { bloomBytes, emptyTrieRoot, fromHex, type Hex, keccak256 } from "@stele/eth/node";
 import type { Block } from "../blocks/block.ts";
-import { BLOOM_BYTES } from "../blocks/bloom.ts";
 import { encodeHeader, type Header, ZERO_HASH } from "../blocks/header.ts";
-import { fromHex } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
-import type { Hex } from "../lib/hex.ts";
 import { BASE_FEE_PER_GAS, GENESIS_BALANCE } from "../limits.ts";
-import { EMPTY_TRIE_ROOT } from "../state/account.ts";
-import type { AppliedChanges } from "../state/node-store.ts";
 import { ExecutionState } from "../state/execution-state.ts";
+import type { AppliedChanges } from "../state/node-store.ts";
 import { sealState } from "../state/seal-state.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { BlockCommit } from "../storage/chain-database.ts";
@@ -29,9 +25,9 @@ export async function createGenesis(view: StateView, options: GenesisOptions): P
   const header: Header = {
     parentHash: ZERO_HASH,
     stateRoot: root,
-    transactionsRoot: EMPTY_TRIE_ROOT,
-    receiptsRoot: EMPTY_TRIE_ROOT,
-    logsBloom: new Uint8Array(BLOOM_BYTES),
+    transactionsRoot: emptyTrieRoot,
+    receiptsRoot: emptyTrieRoot,
+    logsBloom: new Uint8Array(bloomBytes),
     number: 0n,
     gasLimit: options.gasLimit,
     gasUsed: 0n,

@@ -1,5 +1,4 @@
-import { isSameBytes, toBuffer } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
+import { isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
 import type { BlockMending, KnownTransaction } from "../messages.ts";
 import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";

@@ -1,4 +1,5 @@
-import { type Block, type BlockHead, type ExecutedTransaction, orderedRoot } from "../blocks/block.ts";
+import { keccak256, orderedRoot } from "@stele/eth/node";
+import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { createBloom, mergeBlooms } from "../blocks/bloom.ts";
 import { encodeHeader, type Header } from "../blocks/header.ts";
 import { encodeReceipt, type Receipt } from "../blocks/receipt.ts";
@@ -6,7 +7,6 @@ import { effectiveGasPrice, type Transaction } from "../blocks/transaction.ts";
 import { toEvmBlock } from "../execution/evm.ts";
 import type { Execution } from "../execution/execute.ts";
 import type { Executor } from "../execution/executor.ts";
-import { keccak256 } from "../lib/crypto.ts";
 import { BASE_FEE_PER_GAS, BLOCK_TRANSACTIONS_MAX } from "../limits.ts";
 import { type AdmittedTransaction, checkFunds } from "../pool/admit.ts";
 import type { ExecutionState } from "../state/execution-state.ts";

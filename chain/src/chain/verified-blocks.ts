@@ -1,8 +1,8 @@
+import { isSameBytes, orderedRoot } from "@stele/eth/node";
+import type { Block, BlockHead } from "../blocks/block.ts";
 import { encodeCommittedBlock } from "../blocks/committed-block.ts";
-import { type Block, type BlockHead, orderedRoot } from "../blocks/block.ts";
 import { encodeReceipt } from "../blocks/receipt.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
-import { isSameBytes } from "../lib/bytes.ts";
 import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";

@@ -1,5 +1,5 @@
+import { isSameBytes, toBuffer, toHex, trimZeros } from "@stele/eth/node";
 import type { Log } from "../blocks/log.ts";
-import { isSameBytes, toBuffer, toHex, trimZeros } from "../lib/bytes.ts";
 import type { ExecutionState } from "../state/execution-state.ts";
 import type { Execution } from "./execute.ts";
 import { CREATED_NONCE } from "./interpreter/creations.ts";

@@ -1,10 +1,10 @@
-import { createCustomCommon, type CustomCrypto, Hardfork, Mainnet } from "@ethereumjs/common";
+import { type CustomCrypto, createCustomCommon, Hardfork, Mainnet } from "@ethereumjs/common";
 import { createEVM, type EVM } from "@ethereumjs/evm";
 import { Address } from "@ethereumjs/util";
+import { keccak256, recoverPublicKey } from "@stele/eth/node";
 import { COINBASE, type Header, ZERO_HASH } from "../blocks/header.ts";
-import { keccak256, recoverPublicKey } from "../lib/crypto.ts";
-import type { Deadline } from "./deadline.ts";
 import type { ExecutionState } from "../state/execution-state.ts";
+import type { Deadline } from "./deadline.ts";
 
 /** Gives the hash of a block of this chain, for the BLOCKHASH instruction. */
 export type BlockHashReader = (blockNumber: bigint) => Uint8Array;

@@ -1,9 +1,9 @@
 import type { EVM } from "@ethereumjs/evm";
 import { Account, Address } from "@ethereumjs/util";
+import { toBuffer, toPlain } from "@stele/eth/node";
 import { COINBASE } from "../blocks/header.ts";
 import type { Log } from "../blocks/log.ts";
 import type { AccessListEntry } from "../blocks/transaction.ts";
-import { toBuffer, toPlain } from "../lib/bytes.ts";
 import type { EvmBlock } from "./evm.ts";
 
 /** What runs: a transaction of a block, or a call that leaves no trace. */

@@ -1,4 +1,4 @@
-import { toBigint, toBuffer, toHex } from "../lib/bytes.ts";
+import { toBigint, toBuffer, toHex } from "@stele/eth/node";
 
 const SELECTOR_BYTES = 4;
 const WORD_BYTES = 32;

@@ -1,7 +1,7 @@
 import type { EVM } from "@ethereumjs/evm";
 import { Account } from "@ethereumjs/util";
+import { toHex } from "@stele/eth/node";
 import type { Header } from "../blocks/header.ts";
-import { toHex } from "../lib/bytes.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import type { StateView } from "../state/state-view.ts";

@@ -1,6 +1,5 @@
+import { keccak256, toBuffer } from "@stele/eth/node";
 import { REMEMBERED_HASHES_MAX } from "../limits.ts";
-import { toBuffer } from "./bytes.ts";
-import { keccak256 } from "./crypto.ts";
 import { Generations } from "./generations.ts";
 
 /** Longest input that is worth remembering: a key of a map and the slot of the map. */

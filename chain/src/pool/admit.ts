@@ -1,5 +1,5 @@
+import { toHex } from "@stele/eth/node";
 import type { Transaction } from "../blocks/transaction.ts";
-import { toHex } from "../lib/bytes.ts";
 import { INITCODE_BYTES_MAX, intrinsicGas } from "../execution/gas.ts";
 import { serverError } from "../rpc-error.ts";
 

@@ -1,5 +1,5 @@
+import { toHex } from "@stele/eth/node";
 import { describe, expect, it } from "vitest";
-import { toHex } from "../lib/bytes.ts";
 import { POOL_GAP_TRANSACTIONS_MAX, POOL_TRANSACTIONS_MAX } from "../limits.ts";
 import type { AdmittedTransaction } from "./admit.ts";
 import { Pool } from "./pool.ts";

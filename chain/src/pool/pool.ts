@@ -1,5 +1,5 @@
+import { toHex } from "@stele/eth/node";
 import type { Transaction } from "../blocks/transaction.ts";
-import { toHex } from "../lib/bytes.ts";
 import {
   POOL_BYTES_MAX,
   POOL_GAP_TRANSACTIONS_MAX,

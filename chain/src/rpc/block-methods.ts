@@ -1,5 +1,5 @@
+import { toQuantity } from "@stele/eth/node";
 import type { BlockHead } from "../blocks/block.ts";
-import { toQuantity } from "../lib/hex.ts";
 import { findBlock } from "./block-tag.ts";
 import type { ReadContext, RpcMethods } from "./context.ts";
 import { formatBlock, formatReceipt } from "./format.ts";

@@ -1,6 +1,6 @@
+import { toHex } from "@stele/eth/node";
 import type { BlockHead } from "../blocks/block.ts";
 import type { ReadableChain } from "../chain/readable-chain.ts";
-import { toHex } from "../lib/bytes.ts";
 import { invalidParams, serverError } from "../rpc-error.ts";
 import type { StateView } from "../state/state-view.ts";
 import { isRecord, toFixed, toQuantityValue } from "./params.ts";

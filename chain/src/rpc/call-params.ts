@@ -1,10 +1,10 @@
+import { emptyBytes, isSameBytes } from "@stele/eth/node";
 import type { AccessListEntry } from "../blocks/transaction.ts";
 import type { ReadableChain } from "../chain/readable-chain.ts";
 import type { Message } from "../execution/execute.ts";
 import { intrinsicGas } from "../execution/gas.ts";
 import type { Simulation } from "../execution/simulator.ts";
 import type { StateOverrides } from "../execution/state-overrides.ts";
-import { EMPTY_BYTES, isSameBytes } from "../lib/bytes.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { getState } from "./block-tag.ts";
 import { isRecord, type Params, toData, toFixed, toQuantityValue } from "./params.ts";
@@ -51,7 +51,7 @@ function toInput({ input, data }: Fields): Uint8Array {
       'both "data" and "input" are set and not equal. Please use "input" to pass transaction call data',
     );
   }
-  return inputBytes ?? dataBytes ?? EMPTY_BYTES;
+  return inputBytes ?? dataBytes ?? emptyBytes;
 }
 
 function optionalQuantity(fields: Fields, name: string): bigint | undefined {

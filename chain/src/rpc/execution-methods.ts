@@ -1,5 +1,4 @@
-import { toHex } from "../lib/bytes.ts";
-import { toQuantity } from "../lib/hex.ts";
+import { toHex, toQuantity } from "@stele/eth/node";
 import { toSimulation } from "./call-params.ts";
 import type { ReadContext, RpcMethods } from "./context.ts";
 

@@ -1,6 +1,6 @@
-import { effectiveGasPrice } from "../blocks/transaction.ts";
+import { toQuantity } from "@stele/eth/node";
 import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
-import { toQuantity } from "../lib/hex.ts";
+import { effectiveGasPrice } from "../blocks/transaction.ts";
 import { BASE_FEE_PER_GAS, FEE_HISTORY_BLOCKS_MAX, FEE_HISTORY_PERCENTILES_MAX } from "../limits.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { getBlock } from "./block-tag.ts";

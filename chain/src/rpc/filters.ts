@@ -1,7 +1,6 @@
-import type { Chain } from "../chain/chain.ts";
 import { randomBytes } from "node:crypto";
-import { toHex } from "../lib/bytes.ts";
-import type { Hex } from "../lib/hex.ts";
+import { type Hex, toHex } from "@stele/eth/node";
+import type { Chain } from "../chain/chain.ts";
 import { Lru } from "../lib/lru.ts";
 import { FILTERS_MAX } from "../limits.ts";
 import { serverError } from "../rpc-error.ts";

@@ -1,14 +1,19 @@
-import { encodeRlp } from "../lib/rlp.ts";
+import {
+  emptyTrieRoot,
+  encodeRlp,
+  fromInteger,
+  type Hex,
+  keccak256,
+  padStart,
+  toHex,
+  toQuantity,
+} from "@stele/eth/node";
 import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { createBloom } from "../blocks/bloom.ts";
 import { COINBASE, EMPTY_OMMERS_HASH, encodeHeader, HEADER_NONCE, ZERO_HASH } from "../blocks/header.ts";
 import type { Log } from "../blocks/log.ts";
 import { effectiveGasPrice, type Transaction } from "../blocks/transaction.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
-import { fromBigint, padStart, toHex } from "../lib/bytes.ts";
-import { type Hex, toQuantity } from "../lib/hex.ts";
-import { keccak256 } from "../lib/crypto.ts";
-import { EMPTY_TRIE_ROOT } from "../state/account.ts";
 
 const ADDRESS_OFFSET = 12;
 
@@ -32,7 +37,7 @@ export function formatHeader({ hash, header }: BlockHead): Record<string, unknow
     mixHash: toHex(ZERO_HASH),
     nonce: toHex(HEADER_NONCE),
     baseFeePerGas: toQuantity(header.baseFeePerGas),
-    withdrawalsRoot: toHex(EMPTY_TRIE_ROOT),
+    withdrawalsRoot: toHex(emptyTrieRoot),
     blobGasUsed: "0x0",
     excessBlobGas: "0x0",
     parentBeaconBlockRoot: toHex(ZERO_HASH),
@@ -69,7 +74,7 @@ function listItemBytes({ raw, type }: Transaction): number {
 
 /** Bytes of an RLP list or string with so many bytes inside. */
 function listBytes(inside: number): number {
-  return inside < 56 ? inside + 1 : inside + 1 + fromBigint(BigInt(inside)).length;
+  return inside < 56 ? inside + 1 : inside + 1 + fromInteger(BigInt(inside)).length;
 }
 
 export function formatTransaction({ transaction, receipt, head, index }: IncludedTransaction): Record<string, unknown> {
@@ -143,7 +148,7 @@ export function formatReceipt(included: IncludedTransaction): Record<string, unk
 }
 
 function toContractAddress(sender: Uint8Array, nonce: bigint): Hex {
-  return toHex(keccak256(encodeRlp([sender, fromBigint(nonce)])).subarray(ADDRESS_OFFSET));
+  return toHex(keccak256(encodeRlp([sender, fromInteger(nonce)])).subarray(ADDRESS_OFFSET));
 }
 
 /** A log, the `at`-th of its transaction. */

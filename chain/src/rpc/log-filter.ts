@@ -1,11 +1,11 @@
+import { isSameBytes } from "@stele/eth/node";
 import type { Block } from "../blocks/block.ts";
 import type { Log } from "../blocks/log.ts";
-import type { ReadableChain } from "../chain/readable-chain.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
-import { isSameBytes } from "../lib/bytes.ts";
+import type { ReadableChain } from "../chain/readable-chain.ts";
 import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_BYTES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
 import { invalidParams, ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
-import { addressKey, type Place, topicKey, toPlace } from "../storage/places.ts";
+import { addressKey, type Place, toPlace, topicKey } from "../storage/places.ts";
 import { findBlock, getBlock } from "./block-tag.ts";
 import { formatLog } from "./format.ts";
 import { isRecord, toFixed } from "./params.ts";

@@ -1,7 +1,5 @@
 import { createRequire } from "node:module";
-import { toHex } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
-import { toQuantity } from "../lib/hex.ts";
+import { keccak256, toHex, toQuantity } from "@stele/eth/node";
 import type { ReadContext, RpcMethods } from "./context.ts";
 
 // Both src/rpc and dist/rpc are two folders below package.json, which has a version.

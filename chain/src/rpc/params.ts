@@ -1,5 +1,4 @@
-import { fromHex } from "../lib/bytes.ts";
-import type { Hex } from "../lib/hex.ts";
+import { fromHex, type Hex } from "@stele/eth/node";
 import { invalidParams } from "../rpc-error.ts";
 
 /** Positional parameters of one request, read one at a time with geth's words when one is wrong. */

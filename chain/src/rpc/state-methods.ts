@@ -1,8 +1,7 @@
-import { padStart, toBigint, toHex } from "../lib/bytes.ts";
-import { toQuantity } from "../lib/hex.ts";
+import { emptyTrieRoot, padStart, toBigint, toHex, toQuantity } from "@stele/eth/node";
 import { PROOF_KEYS_MAX } from "../limits.ts";
 import { invalidParams } from "../rpc-error.ts";
-import { EMPTY_CODE_HASH, EMPTY_TRIE_ROOT } from "../state/account.ts";
+import { EMPTY_CODE_HASH } from "../state/account.ts";
 import type { StateView } from "../state/state-view.ts";
 import { getState } from "./block-tag.ts";
 import type { ReadContext, RpcMethods } from "./context.ts";
@@ -45,7 +44,7 @@ async function getProof({ chain }: ReadContext, params: Params): Promise<unknown
     balance: toQuantity(account?.balance ?? 0n),
     nonce: toQuantity(account?.nonce ?? 0n),
     codeHash: toHex(account?.codeHash ?? EMPTY_CODE_HASH),
-    storageHash: toHex(account?.storageRoot ?? EMPTY_TRIE_ROOT),
+    storageHash: toHex(account?.storageRoot ?? emptyTrieRoot),
     storageProof: keys.map((key: unknown) => proveSlot(view, address, key)),
   };
 }

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { type Hex, toHex } from "@stele/eth/node";
 import type { Block } from "../blocks/block.ts";
 import type { Transaction } from "../blocks/transaction.ts";
-import { toHex } from "../lib/bytes.ts";
-import type { Hex } from "../lib/hex.ts";
 import { SUBSCRIPTIONS_MAX } from "../limits.ts";
 import { invalidParams, serverError } from "../rpc-error.ts";
 import { formatHeader } from "./format.ts";
@@ -40,20 +39,20 @@ export class Subscriptions {
     return this.#subscriptions.delete(id as Hex); // another string is simply not there
   }
 
-  tellBlock(block: Block): void {
+  reportBlock(block: Block): void {
     for (const [id, subscription] of this.#subscriptions) {
       if (subscription.kind === "newHeads") this.#sink(id, formatHeader(block));
-      if (subscription.kind === "logs") this.#tellLogs(id, block, subscription.criteria);
+      if (subscription.kind === "logs") this.#reportLogs(id, block, subscription.criteria);
     }
   }
 
-  tellPending(transaction: Transaction): void {
+  reportPending(transaction: Transaction): void {
     for (const [id, { kind }] of this.#subscriptions) {
       if (kind === "newPendingTransactions") this.#sink(id, toHex(transaction.hash));
     }
   }
 
-  #tellLogs(id: Hex, block: Block, criteria: LogCriteria): void {
+  #reportLogs(id: Hex, block: Block, criteria: LogCriteria): void {
     for (const log of matchBlock(block, criteria)) this.#sink(id, log);
   }
 }

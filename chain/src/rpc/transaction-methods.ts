@@ -1,5 +1,5 @@
+import { toHex } from "@stele/eth/node";
 import type { BlockHead } from "../blocks/block.ts";
-import { toHex } from "../lib/bytes.ts";
 import { BASE_FEE_PER_GAS } from "../limits.ts";
 import { findBlock } from "./block-tag.ts";
 import type { ReadContext, RpcContext, RpcMethods } from "./context.ts";

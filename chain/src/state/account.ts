@@ -1,6 +1,4 @@
-import { decodeRlp, encodeRlp } from "../lib/rlp.ts";
-import { fromBigint, toBigint } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
+import { decodeRlp, encodeRlp, fromInteger, keccak256, toBigint } from "@stele/eth/node";
 
 export interface StoredAccount {
   readonly nonce: bigint;
@@ -9,14 +7,11 @@ export interface StoredAccount {
   readonly codeHash: Uint8Array;
 }
 
-/** Root of a trie with nothing in it: keccak256(RLP("")). */
-export const EMPTY_TRIE_ROOT = keccak256(Uint8Array.of(0x80));
-
 /** Hash of no code. */
 export const EMPTY_CODE_HASH = keccak256(new Uint8Array(0));
 
 export function encodeAccount(account: StoredAccount): Uint8Array {
-  return encodeRlp([fromBigint(account.nonce), fromBigint(account.balance), account.storageRoot, account.codeHash]);
+  return encodeRlp([fromInteger(account.nonce), fromInteger(account.balance), account.storageRoot, account.codeHash]);
 }
 
 export function decodeAccount(encoded: Uint8Array): StoredAccount {

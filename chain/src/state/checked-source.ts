@@ -1,8 +1,6 @@
+import { emptyTrieRoot, isSameBytes, keccak256 } from "@stele/eth/node";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
-import { isSameBytes } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
-import { EMPTY_TRIE_ROOT } from "./account.ts";
 import type { StateSource } from "./state-view.ts";
 
 /** The durable side of the state. */
@@ -20,7 +18,7 @@ export class CheckedSource implements StateSource {
   }
 
   findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
-    if (isSameBytes(hash, EMPTY_TRIE_ROOT)) return undefined;
+    if (isSameBytes(hash, emptyTrieRoot)) return undefined;
     return check(
       "a node",
       explained(() => this.#database.readNode(key)),

@@ -1,8 +1,7 @@
 import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
-import { EMPTY_BYTES, isSameBytes, toBuffer, trimZeros } from "../lib/bytes.ts";
+import { emptyBytes, emptyTrieRoot, isSameBytes, toBuffer, trimZeros } from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
-import { EMPTY_TRIE_ROOT } from "./account.ts";
 import type { StateView } from "./state-view.ts";
 
 /** What execution changed, by address and slot as latin1 strings; an account is undefined where it is gone. */
@@ -100,7 +99,7 @@ export class ExecutionState implements StateManagerInterface {
 
   getCode(address: Address): Promise<Uint8Array> {
     const account = this.readAccount(address.bytes);
-    return Promise.resolve(account === undefined ? EMPTY_BYTES : this.readCode(account.codeHash));
+    return Promise.resolve(account === undefined ? emptyBytes : this.readCode(account.codeHash));
   }
 
   readCode(codeHash: Uint8Array): Uint8Array {
@@ -146,11 +145,11 @@ export class ExecutionState implements StateManagerInterface {
   /** Only an account made in this transaction is ever cleared (EIP-6780), so no stored slot can show through. */
   clearStorage(address: Address): Promise<void> {
     const account = this.#loadAccount(address.bytes);
-    if (account !== undefined && !isSameBytes(account.storageRoot, EMPTY_TRIE_ROOT)) {
+    if (account !== undefined && !isSameBytes(account.storageRoot, emptyTrieRoot)) {
       throw new Error("The storage of an account from an earlier block cannot be cleared.");
     }
     const slots = this.#storage.get(toText(address.bytes));
-    for (const slot of slots?.keys() ?? []) this.#write(slots ?? new Map(), slot, EMPTY_BYTES);
+    for (const slot of slots?.keys() ?? []) this.#write(slots ?? new Map(), slot, emptyBytes);
     return Promise.resolve();
   }
 

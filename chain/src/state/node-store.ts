@@ -1,12 +1,10 @@
+import { emptyTrieRoot, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
-import { isSameBytes, toBuffer } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX, SLOT_CACHE_SLOTS_MAX } from "../limits.ts";
-import type { NodeChanges } from "./node-changes.ts";
-import { EMPTY_TRIE_ROOT } from "./account.ts";
 import { CheckedSource, type StateDatabase } from "./checked-source.ts";
+import type { NodeChanges } from "./node-changes.ts";
 import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
@@ -39,7 +37,7 @@ export class NodeStore implements StateSource {
   #head: StateView;
 
   /** `root` is that of the newest state; without it there is none yet. */
-  constructor(database: StateDatabase, root = EMPTY_TRIE_ROOT) {
+  constructor(database: StateDatabase, root = emptyTrieRoot) {
     this.#source = new CheckedSource(database);
     this.#head = new StateView(this, root, this.#slots);
   }

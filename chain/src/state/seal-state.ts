@@ -1,13 +1,19 @@
-import { encodeRlp } from "../lib/rlp.ts";
 import type { Account } from "@ethereumjs/util";
+import {
+  emptyTrieRoot,
+  encodeRlp,
+  type NodeReader,
+  replaceInTrie,
+  type TrieChange,
+  type TrieUpdate,
+  toNibbles,
+  updateTrie,
+} from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
-import { EMPTY_TRIE_ROOT, encodeAccount } from "./account.ts";
+import { encodeAccount } from "./account.ts";
 import type { StateChanges } from "./execution-state.ts";
-import { accountNodeKey, type StateView, storageNodeKey } from "./state-view.ts";
 import type { NodeChanges } from "./node-changes.ts";
-import { toNibbles } from "./trie/node.ts";
-import { replaceInTrie } from "./trie/replace.ts";
-import { type NodeReader, type TrieChange, type TrieUpdate, updateTrie } from "./trie/update.ts";
+import { accountNodeKey, type StateView, storageNodeKey } from "./state-view.ts";
 
 export interface SealedState {
   readonly root: Uint8Array;
@@ -31,7 +37,7 @@ export function sealState(view: StateView, changes: StateChanges): SealedState {
   }
   const update = changeTrie(view.accountReader(), accountChanges);
   nodes.add(update, accountNodeKey);
-  return { root: update.root ?? EMPTY_TRIE_ROOT, nodes: nodes.after, overwritten: nodes.before };
+  return { root: update.root ?? emptyTrieRoot, nodes: nodes.after, overwritten: nodes.before };
 }
 
 class ChangedNodes {
@@ -71,5 +77,5 @@ function sealStorage(view: StateView, { address, slots, nodes }: StorageChanges)
   const update = changeTrie(view.storageReader(address), changes);
   const addressHash = rememberedKeccak(address);
   nodes.add(update, (path) => storageNodeKey(addressHash, path));
-  return update.root ?? EMPTY_TRIE_ROOT;
+  return update.root ?? emptyTrieRoot;
 }

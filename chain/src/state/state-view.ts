@@ -1,12 +1,18 @@
-import { decodeRlp } from "../lib/rlp.ts";
-import { EMPTY_BYTES, isSameBytes, toBuffer } from "../lib/bytes.ts";
-import { rememberedKeccak } from "../lib/remembered-keccak.ts";
+import {
+  decodeRlp,
+  emptyBytes,
+  emptyTrieRoot,
+  isSameBytes,
+  type NodeReader,
+  proveTrie,
+  readTrie,
+  toBuffer,
+} from "@stele/eth/node";
 import type { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
+import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import { STATE_VIEW_ACCOUNTS_MAX } from "../limits.ts";
-import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT, type StoredAccount } from "./account.ts";
-import { proveTrie, readTrie } from "./trie/read.ts";
-import type { NodeReader } from "./trie/update.ts";
+import { decodeAccount, EMPTY_CODE_HASH, type StoredAccount } from "./account.ts";
 
 /**
  * Where a view finds trie nodes and code, of which its caller knows the hashes. Node keys come from `accountNodeKey` and `storageNodeKey`.
@@ -67,16 +73,16 @@ export class StateView {
   #readStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
     const encoded = readTrie(this.storageReader(address), rememberedKeccak(slot));
     // A slot's value is one RLP string.
-    return encoded === undefined ? EMPTY_BYTES : (decodeRlp(encoded) as Uint8Array);
+    return encoded === undefined ? emptyBytes : (decodeRlp(encoded) as Uint8Array);
   }
 
   getCode(address: Uint8Array): Uint8Array {
     const account = this.findAccount(address);
-    return account === undefined ? EMPTY_BYTES : this.getCodeByHash(account.codeHash);
+    return account === undefined ? emptyBytes : this.getCodeByHash(account.codeHash);
   }
 
   getCodeByHash(codeHash: Uint8Array): Uint8Array {
-    if (isSameBytes(codeHash, EMPTY_CODE_HASH)) return EMPTY_BYTES;
+    if (isSameBytes(codeHash, EMPTY_CODE_HASH)) return emptyBytes;
     return this.#source.findCode(codeHash);
   }
 
@@ -93,7 +99,7 @@ export class StateView {
   }
 
   storageReader(address: Uint8Array): NodeReader {
-    const root = this.findAccount(address)?.storageRoot ?? EMPTY_TRIE_ROOT;
+    const root = this.findAccount(address)?.storageRoot ?? emptyTrieRoot;
     const addressHash = rememberedKeccak(address);
     return (path, hash = root) => this.#source.findNode(storageNodeKey(addressHash, path), hash);
   }

@@ -2,13 +2,11 @@ import { copyFileSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { bloomBytes, fromHex, keccak256, toHex } from "@stele/eth/node";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { encodeHeader, type Header, ZERO_HASH } from "../blocks/header.ts";
-import { BLOOM_BYTES } from "../blocks/bloom.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
-import { fromHex, toHex } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 import { type BlockCommit, ChainDatabase } from "./chain-database.ts";
 import { addressKey } from "./places.ts";
@@ -65,7 +63,7 @@ function toCommit(known: Known, { nodes, emitters: perTransaction }: Commit): Bl
     stateRoot: ZERO_HASH,
     transactionsRoot: ZERO_HASH,
     receiptsRoot: ZERO_HASH,
-    logsBloom: new Uint8Array(BLOOM_BYTES),
+    logsBloom: new Uint8Array(bloomBytes),
     number,
     gasLimit: 1n,
     gasUsed: 0n,

@@ -1,16 +1,17 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { decodeHeader, encodeHeader } from "../blocks/header.ts";
+import { isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
+import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
-import { isSameBytes, toBuffer } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
-import type { NodeChanges } from "../state/node-changes.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
-import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
+import type { NodeChanges } from "../state/node-changes.ts";
 import { decodeEffects, encodeEffects } from "./effects-codec.ts";
+import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
+import { isPassingFault } from "./passing-fault.ts";
+import { placesTable } from "./schema.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
 /** Rows of the index read at once: a thread that is to end does so between two reads. */
@@ -177,6 +178,38 @@ export class ChainDatabase implements StateDatabase {
     return places;
   }
 
+  /** The newest block whose effects are in the tables; -1 for none. */
+  get savedUpTo(): number {
+    const newest = Number(this.findHead()?.header.number ?? -1n);
+    return this.#unsaved.first === undefined ? newest : this.#unsaved.first - 1;
+  }
+
+  /** Rows of the index of hashes and logs as they follow each other in the file; undefined if they are not even numbers. */
+  tryReadEntries({ key, place }: IndexEntry, limit: number): readonly IndexEntry[] | undefined {
+    try {
+      return this.#statements.selectEntries.all(key, place, limit) as IndexEntry[]; // The columns of the statement.
+    } catch (error) {
+      if (isPassingFault(error)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Begins another index of hashes and logs beside the present one. */
+  beginPlaces(): void {
+    this.#database.exec(`DROP TABLE IF EXISTS new_places; ${placesTable("new_places")}`);
+  }
+
+  /** Adds entries to the index that was begun; `isLast` puts it in the place of the present one. */
+  addNewPlaces(entries: readonly IndexEntry[], isLast: boolean): void {
+    this.#write(() => {
+      const insert = this.#database.prepare("INSERT OR IGNORE INTO new_places (key, place) VALUES (?, ?)");
+      for (const { key, place } of entries) insert.run(key, place);
+      if (!isLast) return;
+      this.#dropPlaces();
+      this.#database.exec("ALTER TABLE new_places RENAME TO places");
+    });
+  }
+
   readNode(key: string): Uint8Array | undefined {
     if (this.#unsaved.hasNode(key)) return this.#unsaved.findNode(key);
     return this.#statements.selectNode.get(Buffer.from(key, "latin1"))?.node as Uint8Array | undefined;
@@ -235,6 +268,16 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
+  /** A table with a damaged page cannot be dropped. It stays, under another name. */
+  #dropPlaces(): void {
+    try {
+      this.#database.exec("DROP TABLE places");
+    } catch (error) {
+      if (isPassingFault(error)) throw error;
+      this.#database.exec(`ALTER TABLE places RENAME TO damaged_places_${this.savedUpTo}`);
+    }
+  }
+
   #write(statements: () => void): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
@@ -254,7 +297,7 @@ export class ChainDatabase implements StateDatabase {
 }
 
 /** Where a block and its transactions are found by their hashes and logs, each key once a place. */
-function indexEntries(block: Block): IndexEntry[] {
+export function indexEntries(block: Block): IndexEntry[] {
   const { number } = block.header;
   const entries = [{ key: toHashKey(block.hash), place: toPlace(number, 0) }];
   for (const [index, { transaction, receipt }] of block.executed.entries()) {
@@ -307,6 +350,7 @@ function prepareStatements(database: DatabaseSyncInstance) {
     ),
     selectTransaction: prepare("SELECT place, receipt, raw FROM transactions WHERE place = ?"),
     selectPlaces: prepare("SELECT place FROM places WHERE key = ? AND place >= ? AND place < ? ORDER BY place LIMIT ?"),
+    selectEntries: prepare("SELECT key, place FROM places WHERE (key, place) > (?, ?) ORDER BY key, place LIMIT ?"),
     selectNode: prepare("SELECT node FROM nodes WHERE key = ?"),
     selectCode: prepare("SELECT code FROM codes WHERE hash = ?"),
     selectSetting: prepare("SELECT value FROM settings WHERE name = ?"),

@@ -1,5 +1,4 @@
-import { toBuffer } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
+import { keccak256, toBuffer } from "@stele/eth/node";
 import type { Log } from "../blocks/log.ts";
 
 /** Where a transaction stands: block number × 2^20 + index in the block. Exact up to block 2^33. */

@@ -4,6 +4,11 @@ export const SCHEMA_VERSION = 2;
 /** Marks a file as a chain of Stele ("Stel"), so that another SQLite file is not taken for one. */
 export const APPLICATION_ID = 0x5374_656c;
 
+/** `places`, or the table that is to replace it. */
+export function placesTable(name: string): string {
+  return `CREATE TABLE ${name} (key INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (key, place)) STRICT, WITHOUT ROWID`;
+}
+
 /**
  * `place` is block number × 2^20 + index of the transaction in its block. `places` says where a key occurs: the first 6 bytes of the hash of a
  * block or transaction, compared with the whole hash on reading, or of the hash of an address (kind 0) or a first topic (kind 1) of a log.
@@ -14,7 +19,7 @@ export const SCHEMA = `
   CREATE TABLE blocks (number INTEGER PRIMARY KEY, header BLOB NOT NULL) STRICT;
   CREATE TABLE transactions (place INTEGER PRIMARY KEY, receipt BLOB NOT NULL, raw BLOB NOT NULL) STRICT;
   CREATE TABLE unsaved (number INTEGER PRIMARY KEY, effects BLOB NOT NULL) STRICT;
-  CREATE TABLE places (key INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (key, place)) STRICT, WITHOUT ROWID;
+  ${placesTable("places")};
   CREATE TABLE nodes (key BLOB PRIMARY KEY, node BLOB NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE codes (hash BLOB PRIMARY KEY, code BLOB NOT NULL) STRICT;
 `;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
 import { ProviderRpcError } from "../rpc-error.ts";
 import { BASE_FEE_PER_GAS, BLOCK_GAS_LIMIT_DEFAULT } from "../limits.ts";
-import { startAnvil } from "./anvil.ts";
+import { startAnvil } from "../../../tools/anvil.mjs";
 import { CHAIN_ID, createTestClient, embeddedTransport, httpTransport, SIGNER, type TestClient } from "./client.ts";
 
 /** An answer as it stands on the wire. */

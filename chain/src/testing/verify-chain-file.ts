@@ -3,15 +3,20 @@ import { createCustomCommon, Hardfork, Mainnet } from "@ethereumjs/common";
 import { createMPT } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
 import { DatabaseSync } from "@photostructure/sqlite";
+import {
+  type ChildNode,
+  decodeNode,
+  emptyTrieRoot,
+  fromInteger,
+  keccak256,
+  toHex,
+  toPathString,
+} from "@stele/eth/node";
 import { expect } from "vitest";
-import { encodeReceipt } from "../blocks/receipt.ts";
 import { encodeHeader } from "../blocks/header.ts";
-import { fromBigint, toHex } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
-import { decodeAccount, EMPTY_TRIE_ROOT } from "../state/account.ts";
-import { type ChildNode, decodeNode } from "../state/trie/node.ts";
+import { encodeReceipt } from "../blocks/receipt.ts";
+import { decodeAccount } from "../state/account.ts";
 import { accountNodeKey, storageNodeKey } from "../state/state-view.ts";
-import { toPathString } from "../state/trie/encode.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 
 /** Recomputes everything that a chain's file claims: each block's hash and roots, and the head's whole state. */
@@ -54,7 +59,7 @@ async function verifyBlock(database: ChainDatabase, number: bigint): Promise<voi
 
 async function referenceRoot(items: readonly Uint8Array[]): Promise<Uint8Array> {
   const trie = await createMPT();
-  for (const [index, item] of items.entries()) await trie.put(RLP.encode(fromBigint(BigInt(index))), item);
+  for (const [index, item] of items.entries()) await trie.put(RLP.encode(fromInteger(BigInt(index))), item);
   return trie.root();
 }
 
@@ -67,7 +72,7 @@ function verifyState(database: ChainDatabase, root: Uint8Array): number {
 }
 
 function verifyStorage(database: ChainDatabase, path: string, root: Uint8Array): number {
-  if (toHex(root) === toHex(EMPTY_TRIE_ROOT)) return 0;
+  if (toHex(root) === toHex(emptyTrieRoot)) return 0;
   const nibbles = Buffer.from(path, "latin1");
   const addressHash = Uint8Array.from(
     { length: 32 },

@@ -1,6 +1,4 @@
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { Child } from "./child.mjs";
+import { startAnvil } from "../../../tools/anvil.mjs";
 import { readCpuSeconds } from "./proc.mjs";
 import { requestRpc } from "./rpc.mjs";
 
@@ -11,28 +9,22 @@ export const devKeys = [
   "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
 ];
 
-/** States of past blocks; without a bound anvil writes gigabytes of them to the disk. */
-const statesKept = "128";
-
 /** A real EVM node, from the npm package. */
 export class Anvil {
-  #child;
+  #process;
 
-  constructor(child, url) {
-    this.#child = child;
-    this.url = url;
+  constructor(process) {
+    this.#process = process;
+    this.url = process.url;
   }
 
   /** @param {readonly string[]} flags */
   static async start(flags) {
-    const common = ["--host", "127.0.0.1", "--port", "0", "--prune-history", statesKept];
-    const child = new Child([...common, ...flags], { command: anvilFile() });
-    const [, address] = await child.waitFor(/Listening on (\S+)/);
-    return new Anvil(child, `http://${address}`);
+    return new Anvil(await startAnvil(flags));
   }
 
   get cpuSeconds() {
-    return readCpuSeconds(this.#child.pid);
+    return readCpuSeconds(this.#process.pid);
   }
 
   /** Asks the node. Throws with what it answered when that is an error. */
@@ -41,14 +33,6 @@ export class Anvil {
   }
 
   stop() {
-    return this.#child.stop();
+    return this.#process.stop();
   }
-}
-
-// The binary itself and not the package's wrapper: a killed wrapper would leave its child behind.
-function anvilFile() {
-  const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
-  const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");
-  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`);
-  return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
 }

@@ -55,6 +55,7 @@ export async function startBroker({ main, dataDir, settings = {}, nodeFlags = []
   const env = {
     STELE_PORT: "0",
     STELE_MQTT_PORT: "off",
+    STELE_STOMP_PORT: "off",
     STELE_DATA_DIR: dataDir,
     STELE_LOG_LEVEL: "warn",
     ...settings,

@@ -3,8 +3,8 @@
 //   node one-by-one.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { Agent, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
+import { fromHex, Signer, signTransaction, toHex } from "@stele/eth/node";
 import { contentOf } from "./request.mjs";
-import { TransactionSigner } from "./transaction-signer.mjs";
 
 /**
  * @typedef {object} Plan
@@ -19,14 +19,15 @@ import { TransactionSigner } from "./transaction-signer.mjs";
 const transactionsPerRequest = 50;
 /** What the call takes: 21,000 and 40 for each byte of calldata (EIP-7623), or less on chains without that floor. */
 const gasOfEvent = 32_000;
-const maxFeeWei = 10n ** 12n;
-const priorityFeeWei = 10n ** 9n;
+const fees = { kind: "eip1559", maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n };
 const lookMs = 25;
 
 class OneByOne {
   #plan;
   #agent;
   #signer;
+  /** The fields that all transactions share. */
+  #common;
   #nonce = 0;
   #included = 0;
   #isOver = false;
@@ -39,11 +40,8 @@ class OneByOne {
 
   async run() {
     const { privateKey, contract, connections, sendMs } = this.#plan;
-    const chainId = Number(await this.#ask("eth_chainId", []));
-    const key = Buffer.from(privateKey.slice(2), "hex");
-    const to = Buffer.from(contract.slice(2), "hex");
-    const common = { privateKey: key, chainId, priorityFee: priorityFeeWei, maxFee: maxFeeWei };
-    this.#signer = new TransactionSigner({ ...common, gas: gasOfEvent, to });
+    this.#common = { chainId: Number(await this.#ask("eth_chainId", [])), fees, gas: gasOfEvent, to: contract };
+    this.#signer = new Signer(fromHex(privateKey));
     await this.#look();
     this.#nonce = this.#included;
     const first = this.#nonce;
@@ -73,8 +71,8 @@ class OneByOne {
   async #sendBatch(content) {
     const calls = [];
     for (let index = 0; index < transactionsPerRequest; index += 1) {
-      const raw = this.#signer.sign(this.#nonce, content).toString("hex");
-      calls.push(`{"jsonrpc":"2.0","id":${index},"method":"eth_sendRawTransaction","params":["0x${raw}"]}`);
+      const { raw } = signTransaction({ ...this.#common, nonce: this.#nonce, data: content }, this.#signer);
+      calls.push(`{"jsonrpc":"2.0","id":${index},"method":"eth_sendRawTransaction","params":["${toHex(raw)}"]}`);
       this.#nonce += 1;
     }
     const answer = await this.#post(`[${calls.join(",")}]`);

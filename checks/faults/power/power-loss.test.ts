@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { BrokerProcess } from "../../harness/broker-process.ts";
@@ -21,6 +21,8 @@ const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
   Array.from({ length: 50 }, (_, index) => index + 1),
 );
+/** A folder that takes the disks on which the test fails, as they were before the start. */
+const { CHECKS_KEEP: keepDir } = process.env;
 /** Losses of a disk that ignores syncs. Of each file, a seventh of them keeps everything. */
 const controls = 8;
 /** Of those, the fewest in which the test has to see that something is lost. */
@@ -72,7 +74,10 @@ class RecordedLife implements Disposable {
     const at = random.pick(calls).startedAt;
     using folder = createTempFolder();
     this.#disk.rebuild(folder.path, { at, random, disk });
-    return await judge(folder.path, promisedAt(at, calls, this.#loaded));
+    const before = filesOf(folder.path);
+    const judged = await judge(folder.path, promisedAt(at, calls, this.#loaded));
+    if (disk === "honest" && judged.verdict !== losslessVerdict(judged)) keep(before, seed);
+    return judged;
   }
 
   /** What the recorder makes of a disk that loses nothing, and what the brokers have left. */
@@ -101,6 +106,13 @@ class RecordedLife implements Disposable {
 /** The store's log is not synced at each commit: what a loss leaves of it may be damaged, which the broker says, and the chain has it all. */
 function losslessVerdict({ said }: Judged): Judged["verdict"] {
   return /store's log damaged/.test(said) ? "healed" : "no effect";
+}
+
+function keep(files: ReadonlyMap<string, Buffer>, seed: number): void {
+  if (keepDir === undefined) return;
+  const folder = join(keepDir, `power-${process.pid}-${seed}`);
+  mkdirSync(folder, { recursive: true });
+  for (const [name, bytes] of files) writeFileSync(join(folder, name), bytes);
 }
 
 function filesOf(folder: string): ReadonlyMap<string, Buffer> {

@@ -21,7 +21,7 @@ export interface ChainScenarioOptions {
   readonly anvilArgs?: readonly string[];
 }
 
-interface ScenarioParts {
+interface ScenarioOptions {
   readonly folder: TempFolder;
   readonly state: AnvilState;
   readonly anvil: Anvil;
@@ -49,7 +49,7 @@ export class ChainScenario implements AsyncDisposable {
   #anvil: Anvil;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
-  private constructor(options: ChainScenarioOptions, parts: ScenarioParts) {
+  private constructor(options: ChainScenarioOptions, parts: ScenarioOptions) {
     this.#options = options;
     this.#folder = parts.folder;
     this.#state = parts.state;

@@ -140,9 +140,9 @@ export class ClusterScenario implements AsyncDisposable {
   /** Until every subscription has accepted an event sent after this call. */
   async untilNotifiedOfMore(): Promise<void> {
     const since = performance.now();
-    const isTold = ({ receiver }: WatchedSubscription): boolean =>
+    const isReported = ({ receiver }: WatchedSubscription): boolean =>
       receiver.attempts.some(({ isAccepted, event }) => isAccepted && this.#sentAt(event.content) > since);
-    await until("every subscription receives a new event", () => this.subscriptions.every(isTold), {
+    await until("every subscription receives a new event", () => this.subscriptions.every(isReported), {
       timeoutMs: recoverMs,
     }).catch((error: unknown) => this.#fail(error));
   }

@@ -81,7 +81,7 @@ const kindNames = Object.keys(kinds) as Kind[]; // What it is made of.
 
 const files = ["chain.sqlite", "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
 /** Kinds after which a file can be whole, as of an earlier time. */
-const goesBack: ReadonlySet<string> = new Set<Kind>([
+const rollsBack: ReadonlySet<string> = new Set<Kind>([
   "truncated",
   "truncated to whole pages",
   "swapped with an earlier copy",
@@ -138,7 +138,7 @@ export function excusesOf({ hits, isRebuild }: Damage): Excuses {
 }
 
 function isBack({ kind }: Hit): boolean {
-  return goesBack.has(kind);
+  return rollsBack.has(kind);
 }
 
 export function describeDamage({ state, hits, isRebuild }: Damage): string {

@@ -23,6 +23,7 @@ const startTimeoutMs = 30_000;
 const env = {
   STELE_PORT: "0",
   STELE_MQTT_PORT: "off",
+  STELE_STOMP_PORT: "off",
   STELE_LOG_LEVEL: "warn",
   STELE_CALLBACK_BACKOFF_MAX_MS: "1000",
   STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax),

@@ -1,4 +1,5 @@
-import { checkProof, portableKeccak256, verifyProof } from "@stele/wire";
+import { portableKeccak256 } from "@stele/eth";
+import { checkProof, verifyProof } from "@stele/wire";
 import { CallFailed, type Client, type EventBody } from "../../harness/client.ts";
 import type { HttpSender } from "../../harness/http-client.ts";
 import { startReceiver } from "../../harness/receiver.ts";

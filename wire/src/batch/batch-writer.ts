@@ -1,5 +1,5 @@
+import { listBytes, RlpWriter } from "@stele/eth";
 import { type BatchEvent, encodedBytes, writeEvent } from "./encode-events.ts";
-import { listBytes, RlpWriter } from "./rlp-writer.ts";
 
 /** Room in front of the events for the list header, whose length is known last. */
 const frontBytes = 5;

@@ -1,7 +1,7 @@
+import { MalformedError } from "@stele/eth";
 import { describe, expect, test } from "vitest";
 import { batchEventsMax, decodeEvents } from "./decode-events.ts";
 import { encodeEvents } from "./encode-events.ts";
-import { MalformedBatchError } from "./malformed-batch-error.ts";
 
 const bytes = (hex: string): Uint8Array => Buffer.from(hex.replaceAll(" ", ""), "hex");
 
@@ -45,11 +45,11 @@ describe("decodeEvents refuses", () => {
     ["a length near 2^32", "fb ff ff ff ff"],
     ["a cut length", "f9 01"],
   ])("%s", (_, hex) => {
-    expect(() => decodeEvents(bytes(hex))).toThrow(MalformedBatchError);
+    expect(() => decodeEvents(bytes(hex))).toThrow(MalformedError);
   });
 
   test("deep nesting is refused at once", () => {
-    expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedBatchError);
+    expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedError);
   });
 });
 

@@ -1,6 +1,5 @@
+import { MalformedError, RlpReader } from "@stele/eth";
 import type { BatchEvent } from "./encode-events.ts";
-import { MalformedBatchError } from "./malformed-batch-error.ts";
-import { RlpReader } from "./rlp-reader.ts";
 
 /** Maximum number of events in one batch. A batch with more is malformed, so that a foreign batch cannot block a reader for long. */
 export const batchEventsMax = 65_536;
@@ -10,16 +9,16 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /**
  * Decodes what {@link encodeEvents} writes, and nothing else: one canonical RLP list of at most {@link batchEventsMax} events, texts in valid UTF-8,
  * no trailing bytes. Time and memory are linear in the bytes. A content is a view into `bytes`, not a copy.
- * @throws MalformedBatchError for every other input.
+ * @throws MalformedError for every other input.
  */
 export function decodeEvents(bytes: Uint8Array): BatchEvent[] {
   const reader = new RlpReader(bytes);
   reader.list(0, bytes.length);
   const { end } = reader;
-  if (end !== bytes.length) throw new MalformedBatchError(`${bytes.length - end} bytes after the list of events`);
+  if (end !== bytes.length) throw new MalformedError(`${bytes.length - end} bytes after the list of events`);
   const events: BatchEvent[] = [];
   for (let at = reader.start; at < end; at = reader.end) {
-    if (events.length === batchEventsMax) throw new MalformedBatchError(`more than ${batchEventsMax} events`);
+    if (events.length === batchEventsMax) throw new MalformedError(`more than ${batchEventsMax} events`);
     events.push(decodeEvent(reader, bytes, { at, limit: end }));
   }
   return events;
@@ -31,7 +30,7 @@ function decodeEvent(reader: RlpReader, bytes: Uint8Array, place: { at: number; 
   reader.string(reader.start, end);
   const content = bytes.subarray(reader.start, reader.end);
   reader.list(reader.end, end);
-  if (reader.end !== end) throw new MalformedBatchError(`an event of more than two items, at byte ${place.at}`);
+  if (reader.end !== end) throw new MalformedError(`an event of more than two items, at byte ${place.at}`);
   const extensions: [string, string][] = [];
   for (let at = reader.start; at < end; at = reader.end) {
     const key = decodeText(reader, bytes, { at, limit: end });
@@ -45,6 +44,6 @@ function decodeText(reader: RlpReader, bytes: Uint8Array, place: { at: number; l
   try {
     return decoder.decode(bytes.subarray(reader.start, reader.end));
   } catch {
-    throw new MalformedBatchError(`an extension that is not UTF-8, at byte ${place.at}`);
+    throw new MalformedError(`an extension that is not UTF-8, at byte ${place.at}`);
   }
 }

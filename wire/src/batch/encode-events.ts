@@ -1,4 +1,4 @@
-import { listBytes, RlpWriter, stringBytes, textBytes } from "./rlp-writer.ts";
+import { listBytes, RlpWriter, stringBytes, textBytes } from "@stele/eth";
 
 /** An event as a batch contains it: its content, and its extensions as key and value pairs in the producer's order. */
 export interface BatchEvent {

@@ -1,8 +1,5 @@
+import { hashBytes, hashHeap, integerBytes, listBytes, MalformedError, RlpReader, RlpWriter } from "@stele/eth";
 import { batchEventsMax } from "./decode-events.ts";
-import { hashBytes, hashHeap } from "./hash-heap.ts";
-import { MalformedBatchError } from "./malformed-batch-error.ts";
-import { RlpReader } from "./rlp-reader.ts";
-import { integerBytes, listBytes, RlpWriter } from "./rlp-writer.ts";
 
 /** Bytes of a batch that the heap holds at once, unless one event is longer: a window that fits the processor's cache. */
 const windowBytes = 65_536;
@@ -23,7 +20,7 @@ interface Frames {
 
 /**
  * Hashes every event of an encoded batch into its leaf, in one pass without an object per event. The leaves are valid until the next use of the
- * heap. @throws MalformedBatchError if the bytes are not a list of lists, or the list is empty or too long.
+ * heap. @throws MalformedError if the bytes are not a list of lists, or the list is empty or too long.
  */
 export function hashLeaves(encoded: Uint8Array): Level {
   const reader = new RlpReader(encoded);
@@ -79,8 +76,8 @@ function measureFrames(reader: RlpReader, start: number, end: number): Frames {
     if (reader.end - at > longest) longest = reader.end - at;
     count += 1;
   }
-  if (count === 0) throw new MalformedBatchError("a batch without events");
-  if (count > batchEventsMax) throw new MalformedBatchError(`more than ${batchEventsMax} events`);
+  if (count === 0) throw new MalformedError("a batch without events");
+  if (count > batchEventsMax) throw new MalformedError(`more than ${batchEventsMax} events`);
   return { count, longest };
 }
 

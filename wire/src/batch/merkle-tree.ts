@@ -1,4 +1,4 @@
-import { hashBytes } from "./hash-heap.ts";
+import { hashBytes } from "@stele/eth";
 import { copyLevel, hashLeaves, hashLevel } from "./merkle-leaves.ts";
 
 /** The whole Merkle tree of a batch, for callers that need the paths of many events. It takes 64 bytes an event. */
@@ -6,7 +6,7 @@ export class MerkleTree {
   /** From the leaves to the root, the hashes of a level one after the other. */
   readonly #levels: readonly Uint8Array[];
 
-  /** @throws MalformedBatchError as merkleRoot does. */
+  /** @throws MalformedError as merkleRoot does. */
   constructor(encoded: Uint8Array) {
     let level = hashLeaves(encoded);
     const levels = [copyLevel(level)];

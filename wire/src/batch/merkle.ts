@@ -1,9 +1,14 @@
+import {
+  hashBytes,
+  integerBytes,
+  type Keccak256,
+  listBytes,
+  portableKeccak256,
+  RlpReader,
+  RlpWriter,
+} from "@stele/eth";
 import { type BatchEvent, encodeEvents } from "./encode-events.ts";
-import { hashBytes } from "./hash-heap.ts";
-import { type Keccak256, portableKeccak256 } from "./keccak.ts";
 import { copyHash, copyLevel, hashLeaves, hashLevel } from "./merkle-leaves.ts";
-import { RlpReader } from "./rlp-reader.ts";
-import { integerBytes, listBytes, RlpWriter } from "./rlp-writer.ts";
 
 const pairBytes = 64;
 
@@ -20,7 +25,7 @@ export function leafHash(index: number, event: BatchEvent, keccak: Keccak256 = p
  * The Merkle root over an encoded batch. Each pair is sorted before it is hashed, an odd node at the end of a level is carried up unchanged, and a
  * single leaf is the root. OpenZeppelin's MerkleProof verifies paths to it. Reads only the frames of the events: {@link decodeEvents} validates
  * their content.
- * @throws MalformedBatchError if the bytes are not a list of lists, or the list is empty or longer than a batch may be.
+ * @throws MalformedError if the bytes are not a list of lists, or the list is empty or longer than a batch may be.
  */
 export function merkleRoot(encoded: Uint8Array): Uint8Array {
   let level = hashLeaves(encoded);
@@ -28,7 +33,7 @@ export function merkleRoot(encoded: Uint8Array): Uint8Array {
   return copyLevel(level);
 }
 
-/** The sibling hashes from the leaf of the event at `index` (from 0) up to the root. @throws MalformedBatchError as merkleRoot does. */
+/** The sibling hashes from the leaf of the event at `index` (from 0) up to the root. @throws MalformedError as merkleRoot does. */
 export function merklePath(encoded: Uint8Array, index: number): Uint8Array[] {
   let level = hashLeaves(encoded);
   const { count } = level;

@@ -62,6 +62,7 @@ export const errorCatalogue = {
   subscriptionIdInvalid: invalid(100505, "subscriptionId is not a UUID"),
   receiverNotAgreed: define(100506, "forbidden", { message: "receiver did not agree to be called", retry: true }),
   noCoordinator: define(100601, "conflict", { message: "no coordination module is configured", retry: false }),
+  credentialRefused: define(100701, "unauthenticated", { message: "credential is missing or wrong", retry: false }),
   accessDenied: define(100702, "forbidden", { message: "not allowed", retry: false }),
   callerRefused: define(100703, "forbidden", { message: "this origin or host may not call", retry: false }),
   unknown: define(200000, "internal", { message: "unknown error", retry: false }),

@@ -1,11 +1,16 @@
+import {
+  findBytes,
+  type Hex,
+  hashBytes,
+  isSame,
+  type Keccak256,
+  MalformedError,
+  portableKeccak256,
+  toHexText,
+} from "@stele/eth";
 import type { BatchEvent } from "../batch/encode-events.ts";
-import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
-import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
-import { hashBytes } from "../batch/hash-heap.ts";
 import { leafHash, verifyPath } from "../batch/merkle.ts";
-import { findBytes, type HexText, toHexText } from "./hex.ts";
 import { readBatchEvents, readPublished } from "./published-log.ts";
-import { isSame } from "./rlp-items.ts";
 
 /** An event's place in its batch: index from 0, number of events, and the sibling hashes from its leaf up to the eventsRoot. */
 export interface CompactProof {
@@ -40,10 +45,10 @@ export interface LogText {
 /** A batch whose log passed the check: number and root of the events match the log's claims. */
 export interface CheckedBatch {
   /** Address of the topic. */
-  readonly topicAddress: HexText;
+  readonly topicAddress: Hex;
   readonly firstSequence: number;
   /** The account that called the registry. */
-  readonly publisher: HexText;
+  readonly publisher: Hex;
   readonly eventsRoot: Uint8Array;
   readonly events: readonly BatchEvent[];
 }
@@ -62,7 +67,7 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
     const addresses = { topicAddress: toHexText(topic), publisher: toHexText(sender) };
     return { ...addresses, firstSequence, eventsRoot, events: readBatchEvents(batch) };
   } catch (error) {
-    if (error instanceof MalformedBatchError) return undefined;
+    if (error instanceof MalformedError) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
+import { findBytes } from "@stele/eth";
 import * as z from "zod";
-import { findBytes } from "./hex.ts";
 
 const hashBytes = 32;
 const addressBytes = 20;

@@ -1,11 +1,9 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { isSame, type Keccak256, MalformedError, portableKeccak256, toSafeInteger } from "@stele/eth";
 import { decodeEvents } from "../batch/decode-events.ts";
 import type { BatchEvent } from "../batch/encode-events.ts";
-import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
-import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
 import { merkleRoot } from "../batch/merkle.ts";
 import type { ReceiptLog } from "./receipt.ts";
-import { isSame, toSafeInteger } from "./rlp-items.ts";
 
 /** The registry's log of a batch. */
 export interface PublishedBatch {
@@ -35,7 +33,7 @@ function publishedSignature(keccak: Keccak256): Uint8Array {
   return signature;
 }
 
-/** Reads an `EventsPublished` log in the only form that the registry writes. @throws MalformedBatchError for any other log. */
+/** Reads an `EventsPublished` log in the only form that the registry writes. @throws MalformedError for any other log. */
 export function readPublished(
   { topics, data }: Pick<ReceiptLog, "topics" | "data">,
   keccak: Keccak256 = portableKeccak256,
@@ -43,14 +41,14 @@ export function readPublished(
   const [kind, topic, firstSequence, sender] = topics;
   const isPublished = kind !== undefined && isSame(kind, publishedSignature(keccak)) && topics.length === topicCount;
   if (!isPublished || topic === undefined || firstSequence === undefined || sender === undefined) {
-    throw new MalformedBatchError("a log of another kind");
+    throw new MalformedError("a log of another kind");
   }
   const length = wordAt(data, 3);
   const padded = Math.ceil(length / word) * word;
   const start = headWords * word;
   const isWhole = wordAt(data, 2) === eventsOffset && data.length === start + padded;
   if (!isWhole || data.subarray(start + length).some((byte) => byte !== 0)) {
-    throw new MalformedBatchError("data of another form");
+    throw new MalformedError("data of another form");
   }
   return {
     topic: addressIn(topic),
@@ -68,21 +66,21 @@ function addressIn(topic: Uint8Array): Uint8Array {
 
 /**
  * The events of a batch. The registry does not decode events, so a reader checks count and root.
- * @throws MalformedBatchError unless the bytes decode to `count` events with `eventsRoot`, and sequences stay below 2^53.
+ * @throws MalformedError unless the bytes decode to `count` events with `eventsRoot`, and sequences stay below 2^53.
  */
 export function readBatchEvents(batch: PublishedBatch): readonly BatchEvent[] {
   const { count, events, eventsRoot, firstSequence } = batch;
   const decoded = decodeEvents(events);
-  if (decoded.length !== count) throw new MalformedBatchError(`${decoded.length} events where ${count} were claimed`);
+  if (decoded.length !== count) throw new MalformedError(`${decoded.length} events where ${count} were claimed`);
   if (!isSame(merkleRoot(events), eventsRoot)) {
-    throw new MalformedBatchError("the events have another root than was claimed");
+    throw new MalformedError("the events have another root than was claimed");
   }
-  if (!Number.isSafeInteger(firstSequence + count - 1)) throw new MalformedBatchError("sequences beyond 2^53 - 1");
+  if (!Number.isSafeInteger(firstSequence + count - 1)) throw new MalformedError("sequences beyond 2^53 - 1");
   return decoded;
 }
 
 function wordAt(data: Uint8Array, index: number): number {
   const bytes = data.subarray(index * word, (index + 1) * word);
-  if (bytes.length !== word) throw new MalformedBatchError("data that is too short");
+  if (bytes.length !== word) throw new MalformedError("data that is too short");
   return toSafeInteger(bytes);
 }

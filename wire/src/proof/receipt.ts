@@ -1,5 +1,4 @@
-import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
-import { RlpList } from "./rlp-items.ts";
+import { MalformedError, RlpList } from "@stele/eth";
 
 /** A log as a receipt contains it. */
 export interface ReceiptLog {
@@ -16,16 +15,16 @@ const wordBytes = 32;
 
 /**
  * The logs of a successful transaction's receipt: RLP of status, gas, bloom and logs, preceded by the type's byte unless the transaction is legacy
- * (EIP-2718). @throws MalformedBatchError for anything else.
+ * (EIP-2718). @throws MalformedError for anything else.
  */
 export function readReceiptLogs(bytes: Uint8Array): ReceiptLog[] {
   const [first = 0] = bytes;
-  if (first === 0) throw new MalformedBatchError("no receipt");
+  if (first === 0) throw new MalformedError("no receipt");
   const receipt = new RlpList(bytes, { start: first <= typeMax ? 1 : 0, end: bytes.length });
   const status = receipt.string();
-  if (status.length !== 1 || status[0] !== 1) throw new MalformedBatchError("a transaction that did not succeed");
+  if (status.length !== 1 || status[0] !== 1) throw new MalformedError("a transaction that did not succeed");
   receipt.string();
-  if (receipt.string().length !== bloomBytes) throw new MalformedBatchError("a bloom of another size");
+  if (receipt.string().length !== bloomBytes) throw new MalformedError("a bloom of another size");
   const items = receipt.list();
   receipt.close();
   const logs: ReceiptLog[] = [];
@@ -39,7 +38,7 @@ function readLog(log: RlpList): ReceiptLog {
   const data = log.string();
   log.close();
   if (address.length !== addressBytes || topics.some((topic) => topic.length !== wordBytes)) {
-    throw new MalformedBatchError("a log whose address or topics are of another size");
+    throw new MalformedError("a log whose address or topics are of another size");
   }
   return { address, topics, data };
 }

@@ -1,7 +1,5 @@
-import type { Keccak256 } from "../batch/keccak.ts";
-import { integerBytes, RlpWriter } from "../batch/rlp-writer.ts";
+import { integerBytes, isSame, type Keccak256, RlpList, RlpWriter, toNibbles, unpackPath } from "@stele/eth";
 import { Refuted } from "./refuted.ts";
-import { isSame, RlpList } from "./rlp-items.ts";
 
 const branchItems = 17;
 const pairItems = 2;
@@ -16,7 +14,7 @@ interface Place {
 /**
  * The value of a transaction in the trie under `root`: the leaf at the end of `nodes`. The root refers to the first node, and each node to the next.
  * Nodes shorter than a hash would be embedded in their parent; they do not occur because every receipt is longer.
- * @throws Refuted; MalformedBatchError for malformed nodes.
+ * @throws Refuted; MalformedError for malformed nodes.
  */
 export function findReceipt(
   proof: { readonly root: Uint8Array; readonly transactionIndex: number; readonly nodes: readonly Uint8Array[] },
@@ -41,25 +39,16 @@ function step(items: readonly Uint8Array[], key: Uint8Array): Uint8Array | Place
   if (items.length === branchItems) return toPlace(items[key[0] ?? branchItems - 1], key.subarray(1));
   const [packed, content] = items;
   if (items.length !== pairItems || packed === undefined || content === undefined) return undefined;
-  const path = unpack(packed);
-  if (path === undefined) return undefined;
-  if (path.isLeaf) return isSame(path.nibbles, key) ? content : undefined;
-  const { length } = path.nibbles;
-  return isSame(path.nibbles, key.subarray(0, length)) ? toPlace(content, key.subarray(length)) : undefined;
+  const unpacked = unpackPath(packed);
+  if (unpacked === undefined) return undefined;
+  const { path, isLeaf } = unpacked;
+  if (isLeaf) return isSame(path, key) ? content : undefined;
+  const { length } = path;
+  return isSame(path, key.subarray(0, length)) ? toPlace(content, key.subarray(length)) : undefined;
 }
 
 function toPlace(expected: Uint8Array | undefined, key: Uint8Array): Place | undefined {
   return expected?.length === hashBytes ? { key, expected } : undefined;
-}
-
-/** The hex-prefix form of a path (Yellow Paper, appendix C), in canonical form. */
-function unpack(packed: Uint8Array): { readonly isLeaf: boolean; readonly nibbles: Uint8Array } | undefined {
-  const nibbles = toNibbles(packed);
-  const [flag, padding] = nibbles;
-  if (flag === undefined || flag > 3) return undefined;
-  const isOdd = flag % 2 === 1;
-  if (!isOdd && padding !== 0) return undefined;
-  return { isLeaf: flag >= 2, nibbles: nibbles.subarray(isOdd ? 1 : 2) };
 }
 
 /** RLP of the transaction's index, in half-bytes. */
@@ -67,10 +56,4 @@ function keyOf(transactionIndex: number): Uint8Array {
   const writer = new RlpWriter(new Uint8Array(integerBytes(transactionIndex)));
   writer.integer(transactionIndex);
   return toNibbles(writer.bytes);
-}
-
-function toNibbles(bytes: Uint8Array): Uint8Array {
-  const nibbles = new Uint8Array(bytes.length * 2);
-  for (const [index, byte] of bytes.entries()) nibbles.set([byte >> 4, byte & 0x0f], index * 2);
-  return nibbles;
 }

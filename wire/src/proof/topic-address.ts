@@ -1,6 +1,5 @@
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
-import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
-import { findBytes } from "./hex.ts";
+import { findBytes, type Keccak256, portableKeccak256 } from "@stele/eth";
 
 const addressBytes = 20;
 const hashBytes = 32;

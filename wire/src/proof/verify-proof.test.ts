@@ -1,7 +1,7 @@
+import { findBytes, toHexText } from "@stele/eth";
 import { describe, expect, test } from "vitest";
 import { encodeEvents } from "../batch/encode-events.ts";
 import { merklePath } from "../batch/merkle.ts";
-import { findBytes, toHexText } from "./hex.ts";
 import { type Proof, parseProof } from "./proof-schema.ts";
 import { createDice, type ProofSample, samples } from "./testing/samples.ts";
 import { verifyProof } from "./verify-proof.ts";

@@ -1,16 +1,13 @@
+import { findBytes, type Hex, isSame, type Keccak256, MalformedError, portableKeccak256, toHexText } from "@stele/eth";
 import type { BatchEvent } from "../batch/encode-events.ts";
-import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
-import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
 import { leafHash, verifyPath } from "../batch/merkle.ts";
 import { type EventId, formatEventId, topicDigest } from "../ids/event-id.ts";
-import { findBytes, type HexText, toHexText } from "./hex.ts";
 import { type ProvenHeader, readProvenHeader } from "./header.ts";
 import { checkProof, type Proof } from "./proof-schema.ts";
 import { type PublishedBatch, readBatchEvents, readPublished } from "./published-log.ts";
-import { readReceiptLogs, type ReceiptLog } from "./receipt.ts";
+import { type ReceiptLog, readReceiptLogs } from "./receipt.ts";
 import { findReceipt } from "./receipts-trie.ts";
 import { type ProofStep, Refuted } from "./refuted.ts";
-import { isSame } from "./rlp-items.ts";
 import { topicAddress } from "./topic-address.ts";
 
 /** A proven event, and its place. Addresses and hashes are lower-case hex. */
@@ -24,13 +21,13 @@ export interface ProvenEvent extends BatchEvent {
   readonly blockTimestamp: number;
   /** Index of the transaction in its block. */
   readonly transactionIndex: number;
-  readonly topicAddress: HexText;
+  readonly topicAddress: Hex;
   /** The registry that the topic's address derives from. Trusting the proof means trusting this registry. */
-  readonly registry: HexText;
+  readonly registry: Hex;
   /** The publisher: the account that called the registry. */
-  readonly publisher: HexText;
+  readonly publisher: Hex;
   /** Merkle root over the events of the batch. */
-  readonly eventsRoot: HexText;
+  readonly eventsRoot: Hex;
 }
 
 /** Result of the verification. Reasons are for people. */
@@ -196,7 +193,7 @@ function reading<Result>(step: ProofStep, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    if (error instanceof MalformedBatchError) throw new Refuted(step, error.message);
+    if (error instanceof MalformedError) throw new Refuted(step, error.message);
     throw error;
   }
 }

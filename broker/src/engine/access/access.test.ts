@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Broker } from "../broker.ts";
 import { type CalledBroker, testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import type { Action, Policy, Scope } from "./policy.ts";
+import { type Action, allowAll, type Policy, type Scope } from "./policy.ts";
 
 type Asked = readonly [Action, Scope];
 
@@ -11,6 +11,7 @@ let asked: Asked[] = [];
 let isDenied: (action: Action, scope: Scope) => boolean = () => false;
 let mayReceive: Policy["mayReceive"] = () => true;
 const policy: Policy = {
+  ...allowAll,
   allows: (caller, action, scope) => {
     expect(caller).toBe(testCaller);
     asked.push([action, scope]);
@@ -40,6 +41,8 @@ async function snapshot() {
 
 interface Row {
   readonly asks: readonly [Action, groupId: string | undefined, topic: string | undefined];
+  /** Each of these would do; the first is asked for again by name. */
+  readonly others?: readonly Action[];
   readonly run: (broker: CalledBroker) => unknown;
   /** The same with an input that is refused: the right is asked before. */
   readonly runWrong?: (broker: CalledBroker) => unknown;
@@ -52,13 +55,23 @@ const order = { url: "http://receiver/", format: "RESTful", offset: undefined, s
 const ignore = (): void => {};
 
 /** Every call of the broker: one that is added has to be added here. */
-const rows: { readonly [Name in Exclude<keyof Broker, "authorize" | "attach" | "whenRoom" | "release">]: Row } = {
+const rows: {
+  readonly [Name in Exclude<
+    keyof Broker,
+    "authenticate" | "admit" | "authorize" | "attach" | "whenRoom" | "release"
+  >]: Row;
+} = {
   open: { asks: ["open", "1", "b"], run: (b) => b.open({ topic: "b", groupId }), runWrong: (b) => b.open(blank) },
   close: { asks: ["close", "1", "a"], run: (b) => b.close({ topic: "a", groupId }), runWrong: (b) => b.close(blank) },
-  exist: { asks: ["read", "1", "a"], run: (b) => b.exist({ topic: "a", groupId }), runWrong: (b) => b.exist(blank) },
+  exist: {
+    asks: ["read", "1", "a"],
+    others: ["publish", "open"],
+    run: (b) => b.exist({ topic: "a", groupId }),
+    runWrong: (b) => b.exist(blank),
+  },
   state: { asks: ["read", "1", "a"], run: (b) => b.state({ topic: "a", groupId }), runWrong: (b) => b.state(blank) },
   list: {
-    asks: ["read", "1", undefined],
+    asks: ["read", "1", "#"],
     run: (b) => b.list({ pageIndex: 0, pageSize: 1, groupId }),
     runWrong: (b) => b.list({ pageIndex: -1, pageSize: 1, groupId }),
   },
@@ -66,6 +79,11 @@ const rows: { readonly [Name in Exclude<keyof Broker, "authorize" | "attach" | "
     asks: ["publish", "1", "a"],
     run: (b) => b.submit({ topic: "a", groupId, content, extensions: [] }, ignore),
     runWrong: (b) => b.submit({ ...blank, content, extensions: [] }, ignore),
+  },
+  submitAll: {
+    asks: ["publish", "1", "a"],
+    run: (b) => b.submitAll([{ topic: "a", groupId, content, extensions: [] }], ignore),
+    runWrong: (b) => b.submitAll([{ ...blank, content, extensions: [] }], ignore),
   },
   subscribe: {
     asks: ["subscribe", "1", "a/#"],
@@ -120,7 +138,10 @@ describe("without the right", () => {
     const before = await snapshot();
     expect(await failureOf(() => row.run(engine.broker))).toEqual(denied);
     await engine.clock.advance(1_000);
-    expect(asked).toEqual([[action, { groupId: group, topic }]]);
+    const scope = { groupId: group, topic };
+    const { others = [] } = row;
+    const tried = others.length === 0 ? [] : [action, ...others];
+    expect(asked).toEqual([...tried, action].map((one) => [one, scope]));
     expect(await snapshot()).toEqual(before);
   });
 
@@ -143,9 +164,25 @@ it.each(["getEvent", "getProof"] as const)("%s asks again once the event, and so
   expect(await failureOf(() => engine.broker[name]({ eventId, groupId }))).toEqual(denied);
 });
 
+it.each(["getEvent", "getProof"] as const)("%s refuses without the name of the event's topic", async (name) => {
+  await engine.broker.open({ topic: "secret/name", groupId });
+  const hidden = await engine.publish("secret/name", "x");
+  isDenied = (_, { topic }) => topic?.startsWith("secret") === true;
+  const failure = await failureOf(() => engine.broker[name]({ eventId: hidden, groupId }));
+  expect(failure).toEqual(denied);
+  expect((failure as Error).message).not.toContain("secret");
+});
+
+it("list leaves out topics that begin with $ and that the caller may not read", async () => {
+  for (const topic of ["$own/a", "$other/a"]) await engine.broker.open({ topic, groupId });
+  isDenied = (_, { topic }) => topic?.startsWith("$other") === true;
+  const { topics } = await engine.broker.list({ pageIndex: 0, pageSize: 10, groupId });
+  expect(topics.map(({ name }) => name).toSorted()).toEqual(["$own/a", "a"]);
+});
+
 it("an event reaches no subscriber that may not receive its topic, live or read from the store", async () => {
   mayReceive = (principal, scope) => {
-    expect([principal, scope.groupId]).toEqual([{ kind: "anonymous" }, "1"]);
+    expect([principal, scope.groupId]).toEqual(["anonymous", "1"]);
     return scope.topic !== "a";
   };
   await engine.broker.open({ topic: "b", groupId });

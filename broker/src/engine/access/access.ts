@@ -1,8 +1,9 @@
 import { BrokerError, quote } from "@stele/wire";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
 import type { Subscription } from "../../domain/subscription.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { anonymous, type Caller, type Principal } from "./caller.ts";
+import { type Caller, nobody, type Owner, ownerOf, type Principal } from "./caller.ts";
 import type { Action, Policy } from "./policy.ts";
 
 /** What a call names: a group, which is the default one when left out, and a topic where it has one. */
@@ -10,6 +11,9 @@ export interface Named {
   readonly groupId: string | undefined;
   readonly topic?: string | undefined;
 }
+
+/** The whole broker. */
+const everything = { groupId: undefined, topic: undefined };
 
 /** The one place where rights are asked. */
 export class Access {
@@ -21,21 +25,106 @@ export class Access {
     this.#defaultGroupId = defaultGroupId;
   }
 
-  /** Without `named` the action concerns the whole broker. @throws BrokerError 100702. */
+  /** Who gave a credential. Never throws: a wrong one is refused by {@link authorize} and {@link admit}. */
+  authenticate(credential: string | undefined): Principal {
+    return this.#policy.authenticate(credential);
+  }
+
+  /** Without `named` the action concerns the whole broker. @throws BrokerError 100701, 100702, 200207. */
   authorize(caller: Caller, action: Action, named?: Named): void {
-    const groupId = named && orDefaultGroup(named.groupId, this.#defaultGroupId);
     const topic = named?.topic;
-    if (this.#policy.allows(caller, action, { groupId, topic })) return;
-    throw new BrokerError("accessDenied", { details: topic === undefined ? action : `${action} ${quote(topic)}` });
+    this.#check(caller, named, { action, details: topic === undefined ? action : `${action} ${quote(topic)}` });
+  }
+
+  /** As {@link authorize}, for something that the broker looked up: the refusal must not tell its topic. */
+  authorizeFound(caller: Caller, action: Action, found: Named): void {
+    this.#check(caller, found, { action, details: action });
+  }
+
+  /** Whether one of several rights is there. @throws BrokerError as {@link authorize}, of the first. */
+  authorizeAny(caller: Caller, actions: readonly [Action, ...Action[]], named: Named): void {
+    const [first] = actions;
+    const allowed = actions.find((action) => this.isAllowed(caller, action, named));
+    this.authorize(caller, allowed ?? first, named);
+  }
+
+  /** Whether somebody who is admitted has a right. */
+  isAllowed(caller: Caller, action: Action, { groupId, topic }: Named): boolean {
+    return this.#policy.allows(caller, action, { groupId: orDefaultGroup(groupId, this.#defaultGroupId), topic });
+  }
+
+  /** Whether the caller may be connected. @throws BrokerError 100701, 200207. */
+  admit({ principal }: Pick<Caller, "principal">): void {
+    const fault = this.#policy.findFault(principal);
+    if (fault !== undefined) throw new BrokerError("credentialRefused", { details: fault });
+  }
+
+  /** Why everybody is refused at the moment; undefined where nobody is for that. */
+  findTrouble(): string | undefined {
+    return this.#policy.findTrouble();
+  }
+
+  /** Whether a connection of the principal may go on. */
+  isAdmitted(principal: Principal): boolean {
+    try {
+      return this.#policy.findFault(principal) === undefined;
+    } catch {
+      return true; // Who is right is not known at the moment.
+    }
+  }
+
+  /** Whether the caller owns something, or may act as if it did. */
+  owns(caller: Caller, owner: string | undefined): boolean {
+    if (caller.principal.kind === "known" && caller.principal.id === owner) return true;
+    return this.#policy.allows(caller, "administer", everything);
+  }
+
+  /** @throws BrokerError 100702 unless the caller {@link owns} it. */
+  checkOwner(caller: Caller, owner: string | undefined): void {
+    if (!this.owns(caller, owner)) throw new BrokerError("accessDenied", { details: "it is somebody else's" });
+  }
+
+  recall(owner: string): Principal {
+    return this.#policy.recall(owner as Owner); // It was stored as one.
   }
 
   /** Returns the topics that may reach a subscription. */
-  receiverOf({ groupId }: Subscription): (topic: TopicName) => boolean {
-    return this.receiverFor(anonymous, groupId);
+  receiverOf({ groupId, principal }: Subscription): (topic: TopicName) => boolean {
+    return this.#receiver(toOwner(principal), groupId);
   }
 
-  /** Returns the topics of a group that may reach a principal. */
-  receiverFor(principal: Principal, groupId: GroupId): (topic: TopicName) => boolean {
-    return (topic) => this.#policy.mayReceive(principal, { groupId, topic });
+  /** Whether the callbacks of a subscription may be made now. */
+  mayDeliver({ principal }: Subscription): boolean {
+    return this.#policy.mayDeliver(toOwner(principal));
   }
+
+  /** @throws BrokerError 100702 unless all of its valid keys together let a principal receive every event that matches a filter. */
+  checkReceiver({ principal }: Pick<Caller, "principal">, groupId: GroupId, filter: TopicFilter): void {
+    if (this.receiverFor(principal, groupId)(filter)) return;
+    throw new BrokerError("accessDenied", { details: `a key of the principal denies a part of ${quote(filter)}` });
+  }
+
+  /** Returns which topics of a group may reach a principal, and which filters with all that they match. */
+  receiverFor(principal: Principal, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
+    return this.#receiver(ownerOf(principal), groupId);
+  }
+
+  #check(
+    caller: Caller,
+    named: Named | undefined,
+    { action, details }: { readonly action: Action; readonly details: string },
+  ): void {
+    if (action !== "health") this.admit(caller);
+    const groupId = named && orDefaultGroup(named.groupId, this.#defaultGroupId);
+    if (this.#policy.allows(caller, action, { groupId, topic: named?.topic })) return;
+    throw new BrokerError("accessDenied", { details });
+  }
+
+  #receiver(owner: Owner, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
+    return (topic) => this.#policy.mayReceive(owner, { groupId, topic });
+  }
+}
+
+function toOwner(principal: string | undefined): Owner {
+  return (principal ?? nobody) as Owner; // It was stored as one.
 }

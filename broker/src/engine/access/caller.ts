@@ -1,14 +1,47 @@
-/** Who stands behind a call or a subscription. Nobody has to say who they are yet. */
-export interface Principal {
+import type { RuleSet } from "./rule-set.ts";
+
+/** Who stands behind a call, as text that is stored with what they own. */
+export type Owner = string & { readonly __brand: "Owner" };
+
+/** Somebody who gave no credential. */
+export interface Anonymous {
   readonly kind: "anonymous";
 }
 
-export const anonymous: Principal = { kind: "anonymous" };
+/** Somebody whose credential is none of this broker's. */
+export interface Rejected {
+  readonly kind: "rejected";
+  readonly reason: string;
+}
+
+/** Somebody whose credential was right when it was given. Whether it still is, and what it allows, the policy knows. */
+export interface Known {
+  readonly kind: "known";
+  /** Unique among all principals: the tenant, where there is one, a slash, and the name. */
+  readonly id: Owner;
+  readonly tenant: string | undefined;
+  readonly rules: RuleSet;
+  /** Milliseconds since the epoch; undefined for never. */
+  readonly expiresAt: number | undefined;
+  /** The key that was given; undefined for one that is remembered by what it owns. */
+  readonly keyId: string | undefined;
+}
+
+export type Principal = Anonymous | Rejected | Known;
+
+export const anonymous: Anonymous = { kind: "anonymous" };
+
+/** Owns what was made without a credential. No known principal has this id. */
+export const nobody = "anonymous" as Owner; // Not a tenant's, and refused as a name.
+
+export function ownerOf(principal: Principal): Owner {
+  return principal.kind === "known" ? principal.id : nobody;
+}
 
 /** How a call reached the broker. */
-export type Protocol = "REST" | "JSON-RPC" | "MQTT" | "admin" | "chain";
+export type Protocol = "REST" | "JSON-RPC" | "MQTT" | "STOMP" | "admin" | "chain";
 
-/** Who calls, and from where. A listener makes one for each connection, not for each call. */
+/** Who calls, and from where. A listener makes one for each connection and principal, not for each call. */
 export interface Caller {
   readonly principal: Principal;
   /** IP address of the peer, as the listener sees it: behind a proxy, the proxy's. Undefined when the connection ended first. */

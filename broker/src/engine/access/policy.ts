@@ -1,4 +1,4 @@
-import type { Caller, Principal } from "./caller.ts";
+import { anonymous, type Caller, type Owner, type Principal } from "./caller.ts";
 
 /**
  * What a right is asked for. `read`: getEvent, getProof, exist, state, list. `administer`: the listings of subscriptions and of skipped
@@ -25,9 +25,27 @@ export interface Scope {
 
 /** Decides who may do what. It answers at once and changes nothing: every publish asks it, in the turn in which it comes. */
 export interface Policy {
+  /** Who gave a credential; undefined for none. A wrong one is remembered in the principal, and refused where a right is asked for. */
+  authenticate(credential: string | undefined): Principal;
+  /** Why a principal has no rights at all, in words for its client; undefined where it may be asked for rights. @throws BrokerError 200207. */
+  findFault(principal: Principal): string | undefined;
+  /** Why everybody is refused at the moment; undefined where nobody is for that. */
+  findTrouble(): string | undefined;
   allows(caller: Caller, action: Action, scope: Scope): boolean;
-  /** Whether events of a topic may reach a subscriber. Asked for each batch, so that a right that is taken away ends delivery. */
-  mayReceive(principal: Principal, scope: Scope): boolean;
+  /** Whether events of a topic may reach what somebody owns. Asked for each batch, so that a right that is taken away ends delivery. */
+  mayReceive(owner: Owner, scope: Scope): boolean;
+  /** Whether callbacks of an owner are made at all: else its subscriptions wait, and lose nothing. */
+  mayDeliver(owner: Owner): boolean;
+  /** The principal that owns something, with the rights that it has now. */
+  recall(owner: Owner): Principal;
 }
 
-export const allowAll: Policy = { allows: () => true, mayReceive: () => true };
+export const allowAll: Policy = {
+  authenticate: () => anonymous,
+  findFault: () => undefined,
+  findTrouble: () => undefined,
+  allows: () => true,
+  mayReceive: () => true,
+  mayDeliver: () => true,
+  recall: () => anonymous,
+};

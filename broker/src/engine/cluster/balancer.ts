@@ -5,7 +5,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { Member } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 
-export interface BalancerParts {
+export interface BalancerOptions {
   readonly coordinator: Coordinator;
   readonly member: Member;
   readonly clock: Clock;
@@ -15,16 +15,16 @@ export interface BalancerParts {
 
 /** Has the coordinator spread subscriptions evenly over the nodes. Every node runs one; any of them may do it. */
 export class Balancer {
-  readonly #parts: BalancerParts;
+  readonly #options: BalancerOptions;
   readonly #recurrence: Recurrence;
   readonly #stopping = new AbortController();
   #unlisten = (): void => {};
 
-  constructor(parts: BalancerParts) {
-    this.#parts = parts;
-    const { balanceEveryMs: everyMs, claimPollMs: restMs } = parts.limits;
+  constructor(options: BalancerOptions) {
+    this.#options = options;
+    const { balanceEveryMs: everyMs, claimPollMs: restMs } = options.limits;
     this.#recurrence = new Recurrence({
-      ...parts,
+      ...options,
       everyMs,
       restMs,
       failed: "subscriptions not balanced, trying again",
@@ -32,7 +32,7 @@ export class Balancer {
   }
 
   start(): void {
-    this.#unlisten = this.#parts.member.onHint((hint) => {
+    this.#unlisten = this.#options.member.onHint((hint) => {
       if (hint.kind === "nodes") this.lookSoon();
     });
     void this.#run();
@@ -50,7 +50,7 @@ export class Balancer {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const membership = await this.#parts.member.membership(signal);
+      const membership = await this.#options.member.membership(signal);
       if (membership === undefined) return;
       const both = AbortSignal.any([signal, membership.ended]);
       await this.#recurrence.run(async () => this.#balance(membership.nodeId), both);
@@ -58,7 +58,7 @@ export class Balancer {
   }
 
   async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {
-    const { coordinator, logger } = this.#parts;
+    const { coordinator, logger } = this.#options;
     const { given, asked } = await coordinator.balance(nodeId);
     if (given + asked > 0) logger.info("subscriptions balanced", { given, asked });
   }

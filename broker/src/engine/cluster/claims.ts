@@ -11,7 +11,7 @@ import type { ClusterMember } from "./cluster-member.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { Membership } from "./member.ts";
 
-export interface ClaimsParts {
+export interface ClaimsOptions {
   readonly coordinator: Coordinator;
   readonly member: ClusterMember;
   readonly deliveries: Deliveries;
@@ -22,20 +22,20 @@ export interface ClaimsParts {
 /** Moves a subscription to the node that received a call about it. */
 export class Claims implements Ownership {
   readonly isShared = true;
-  readonly #parts: ClaimsParts;
+  readonly #options: ClaimsOptions;
 
-  constructor(parts: ClaimsParts) {
-    this.#parts = parts;
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
   }
 
   async owner(): Promise<NodeId> {
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#options;
     using deadline = new Deadline(clock, limits.claimWaitMs);
     return (await this.#membership(deadline.signal)).nodeId;
   }
 
   async claim(id: SubscriptionId): Promise<void> {
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#options;
     using deadline = new Deadline(clock, limits.claimWaitMs);
     const { signal } = deadline;
     for (;;) {
@@ -51,15 +51,15 @@ export class Claims implements Ownership {
   }
 
   isOwn({ owner }: Subscription): boolean {
-    return this.#parts.member.isLive(owner);
+    return this.#options.member.isLive(owner);
   }
 
   begin(subscription: CallbackSubscription): void {
-    this.#parts.deliveries.begin(subscription);
+    this.#options.deliveries.begin(subscription);
   }
 
   async #membership(signal: AbortSignal): Promise<Membership> {
-    const { member } = this.#parts;
+    const { member } = this.#options;
     const membership = await member.membership(signal);
     if (membership !== undefined) return membership;
     throw new BrokerError("storeUnreachable", { details: member.failure ?? "this node has not joined the others" });
@@ -68,7 +68,7 @@ export class Claims implements Ownership {
   /** Undefined if the membership ended meanwhile. */
   async #tryToClaim(id: SubscriptionId, membership: Membership): Promise<Claim | undefined> {
     try {
-      return await this.#parts.coordinator.claim(id, membership.nodeId);
+      return await this.#options.coordinator.claim(id, membership.nodeId);
     } catch (error) {
       if (membership.isLive()) throw error;
       return undefined;
@@ -78,7 +78,7 @@ export class Claims implements Ownership {
   /** Aborts on a hint about the subscription. */
   #nextHint(id: SubscriptionId): Disposable & { readonly signal: AbortSignal } {
     const heard = new AbortController();
-    const unlisten = this.#parts.member.onHint((hint) => {
+    const unlisten = this.#options.member.onHint((hint) => {
       if (hint.kind === "nodes" || (hint.kind === "subscription" && hint.id === id)) heard.abort();
     });
     return { signal: heard.signal, [Symbol.dispose]: unlisten };

@@ -36,6 +36,7 @@ function start(
   let count = members.length * 100;
   const uuid = (): string => `00000000-0000-4000-8000-${String((count += 1)).padStart(12, "0")}`;
   const member = new ClusterMember({
+    onMembershipEnded: () => undefined,
     coordinator,
     address,
     clock,

@@ -14,7 +14,7 @@ import { LiveMembership } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 
-export interface ClusterMemberParts {
+export interface ClusterMemberOptions {
   readonly coordinator: Coordinator;
   /** Where clients reach this node, host:port. */
   readonly address: string;
@@ -24,6 +24,8 @@ export interface ClusterMemberParts {
   readonly limits: EngineLimits;
   /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
+  /** Called in the turn in which a membership ends, unless the node stops: another node may own everything that this one held. */
+  readonly onMembershipEnded: () => void;
 }
 
 /** Membership durations to wait for a taken address before reporting it. The row of a killed process expires after one. */
@@ -34,7 +36,7 @@ const formerMax = 64;
 
 /** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */
 export class ClusterMember implements Member {
-  readonly #parts: ClusterMemberParts;
+  readonly #options: ClusterMemberOptions;
   readonly #hints = new Hints();
   readonly #stopping = new AbortController();
   readonly #joining: ReportedTrouble;
@@ -55,9 +57,9 @@ export class ClusterMember implements Member {
   /** Settles when a join that was answered too late is undone. Never rejects. */
   #abandoned: Promise<void> = Promise.resolve();
 
-  constructor(parts: ClusterMemberParts) {
-    this.#parts = parts;
-    const { logger } = parts;
+  constructor(options: ClusterMemberOptions) {
+    this.#options = options;
+    const { logger } = options;
     this.#joining = new ReportedTrouble(logger, "node not joined, trying again");
     this.#renewing = new ReportedTrouble(logger, "membership not renewed, trying again");
     this.#listening = new ReportedTrouble(logger, "hints of other nodes not received, trying again");
@@ -78,7 +80,7 @@ export class ClusterMember implements Member {
   /** Ends the membership, so that other nodes take over at once. `signal` ends the wait for a coordinator that does not answer. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
-    const { coordinator, logger } = this.#parts;
+    const { coordinator, logger } = this.#options;
     const membership = this.#current;
     membership?.end("this node stops");
     const leaving = [this.#unlisten?.() ?? Promise.resolve(), this.#running.then(() => this.#abandoned)];
@@ -137,7 +139,7 @@ export class ClusterMember implements Member {
 
   /** Undefined if the node stops first. */
   async #join(): Promise<LiveMembership | undefined> {
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#options;
     const { signal } = this.#stopping;
     const since = clock.monotonic();
     while (!signal.aborted) {
@@ -150,7 +152,7 @@ export class ClusterMember implements Member {
 
   /** Uses a new identifier each time, since an earlier join may be answered late. */
   async #tryToJoin(since: number): Promise<LiveMembership | undefined> {
-    const { coordinator, address, clock, randomness, limits } = this.#parts;
+    const { coordinator, address, clock, randomness, limits } = this.#options;
     const { membershipMs } = limits;
     const nodeId = randomness.uuid() as NodeId; // A NodeId is the UUID of a join.
     const sentAt = clock.monotonic();
@@ -170,7 +172,7 @@ export class ClusterMember implements Member {
   }
 
   #onTaken(since: number): void {
-    const { address, clock, limits, logger } = this.#parts;
+    const { address, clock, limits, logger } = this.#options;
     if (clock.monotonic() - since > patience * limits.membershipMs)
       this.#joining.failed(
         new Error(`another node that is up has the address ${address}: give each node its own advertised address`),
@@ -180,7 +182,7 @@ export class ClusterMember implements Member {
 
   /** A join that is answered too late creates a member that no node uses: leave again. */
   #abandon({ nodeId }: LiveMembership, answer: Promise<"joined" | "taken">): void {
-    const { coordinator } = this.#parts;
+    const { coordinator } = this.#options;
     if (!this.#stopping.signal.aborted) this.#joining.failed(new Error("the coordinator does not answer in time"));
     const left = answer.then((outcome) => (outcome === "joined" ? coordinator.leave(nodeId) : undefined));
     this.#abandoned = left.catch(() => undefined);
@@ -188,7 +190,7 @@ export class ClusterMember implements Member {
 
   /** Returns false if it is too late: the membership expired before the answer came, or the node stops. */
   #admit(membership: LiveMembership): boolean {
-    const { logger, address } = this.#parts;
+    const { logger, address } = this.#options;
     if (this.#stopping.signal.aborted || !membership.isLive()) return false;
     this.#joining.done();
     this.#renewing.done();
@@ -206,15 +208,16 @@ export class ClusterMember implements Member {
     if (this.#current !== membership) return;
     this.#current = undefined;
     if (this.#stopping.signal.aborted) return;
-    this.#parts.logger.warn("membership ended, joining again", {
+    this.#options.logger.warn("membership ended, joining again", {
       nodeId: membership.nodeId,
       reason: membership.ended.reason,
     });
+    this.#options.onMembershipEnded();
   }
 
   /** Sends a renewal each third of the membership, answered or not, until it has ended. */
   async #keep(membership: LiveMembership): Promise<void> {
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#options;
     while (membership.isLive()) {
       void this.#renew(membership);
       await pause(clock, limits.membershipMs / 3, membership.ended);
@@ -222,7 +225,7 @@ export class ClusterMember implements Member {
   }
 
   async #renew(membership: LiveMembership): Promise<void> {
-    const { coordinator, clock, limits, readyGroups } = this.#parts;
+    const { coordinator, clock, limits, readyGroups } = this.#options;
     const sentAt = clock.monotonic();
     try {
       const groups = this.#isDraining ? [] : readyGroups();
@@ -240,7 +243,7 @@ export class ClusterMember implements Member {
     this.#renewing.failed(error);
     if (this.#isRetrying) return;
     this.#isRetrying = true;
-    await pause(this.#parts.clock, this.#parts.limits.membershipMs / 12, membership.ended);
+    await pause(this.#options.clock, this.#options.limits.membershipMs / 12, membership.ended);
     this.#isRetrying = false;
     if (membership.isLive()) await this.#renew(membership);
   }
@@ -252,7 +255,7 @@ export class ClusterMember implements Member {
 
   /** Logs departures of other nodes, not those of earlier memberships of this one. */
   #report({ how, nodeId, address, subscriptions, groups }: Departure): void {
-    const { address: own, logger } = this.#parts;
+    const { address: own, logger } = this.#options;
     if (address === own) return;
     const fields = { nodeId, address, subscriptions, groups };
     if (how === "left") logger.info("another node left", fields);
@@ -260,7 +263,7 @@ export class ClusterMember implements Member {
   }
 
   async #listen(): Promise<void> {
-    const { coordinator, clock, limits } = this.#parts;
+    const { coordinator, clock, limits } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted && this.#unlisten === undefined) {
       try {

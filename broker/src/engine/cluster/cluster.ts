@@ -14,10 +14,10 @@ import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Balancer } from "./balancer.ts";
 import { Claims } from "./claims.ts";
-import { ClusterMember } from "./cluster-member.ts";
+import { ClusterMember, type ClusterMemberOptions } from "./cluster-member.ts";
 import { Deliveries } from "./deliveries.ts";
 
-export interface ClusterParts {
+export interface ClusterDependencies extends Pick<ClusterMemberOptions, "onMembershipEnded"> {
   readonly coordinator: Coordinator;
   readonly address: string;
   readonly store: Store;
@@ -39,9 +39,9 @@ export class Cluster {
   readonly claims: Claims;
   readonly #balancer: Balancer;
 
-  constructor(parts: ClusterParts) {
-    this.member = new ClusterMember({ ...parts, readyGroups: () => this.deliveries.readyGroups });
-    const own = { ...parts, member: this.member };
+  constructor(options: ClusterDependencies) {
+    this.member = new ClusterMember({ ...options, readyGroups: () => this.deliveries.readyGroups });
+    const own = { ...options, member: this.member };
     this.deliveries = new Deliveries(own);
     this.claims = new Claims({ ...own, deliveries: this.deliveries });
     this.#balancer = new Balancer(own);

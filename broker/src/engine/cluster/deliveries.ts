@@ -21,7 +21,7 @@ import { compareHoldings, type HoldingsPage, type Standing } from "./holdings.ts
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 
-export interface DeliveriesParts {
+export interface DeliveriesOptions {
   readonly coordinator: Coordinator;
   readonly member: Member;
   readonly store: Store;
@@ -41,7 +41,7 @@ export interface DeliveriesParts {
  * and while no index rolls back. Workers stop at once only at the end of a membership, and for a roll-back.
  */
 export class Deliveries {
-  readonly #parts: DeliveriesParts;
+  readonly #options: DeliveriesOptions;
   readonly #recurrence: Recurrence;
   readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
@@ -53,12 +53,12 @@ export class Deliveries {
   #running: Promise<void> = Promise.resolve();
   #unlisten = (): void => {};
 
-  constructor(parts: DeliveriesParts) {
-    this.#parts = parts;
-    this.#handOver = new HandOver(parts);
-    const { holdingsPollMs: everyMs, claimPollMs: restMs } = parts.limits;
+  constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.#handOver = new HandOver(options);
+    const { holdingsPollMs: everyMs, claimPollMs: restMs } = options.limits;
     this.#recurrence = new Recurrence({
-      ...parts,
+      ...options,
       everyMs,
       restMs,
       failed: "owned subscriptions not read, trying again",
@@ -66,7 +66,7 @@ export class Deliveries {
   }
 
   start(): void {
-    this.#unlisten = this.#parts.member.onHint((hint) => {
+    this.#unlisten = this.#options.member.onHint((hint) => {
       if (hint.kind !== "index") this.lookSoon();
     });
     this.#running = this.#run();
@@ -106,13 +106,13 @@ export class Deliveries {
 
   /** Starts delivery of a subscription whose row was read or inserted under the same hold of `changes`. */
   begin(subscription: CallbackSubscription): void {
-    if (this.#mayBegin(subscription)) this.#parts.workers.add(subscription);
+    if (this.#mayBegin(subscription)) this.#options.workers.add(subscription);
     else this.lookSoon();
   }
 
   /** Ends the workers whose progress the store refused: another node owns their subscriptions, or the index rolled back. */
   onRefused(rows: readonly Progress[]): void {
-    const { workers } = this.#parts;
+    const { workers } = this.#options;
     for (const { id, epoch } of rows) {
       if (workers.find(id)?.progress.epoch === epoch) void this.#drop(id);
     }
@@ -122,7 +122,7 @@ export class Deliveries {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const membership = await this.#parts.member.membership(signal);
+      const membership = await this.#options.member.membership(signal);
       if (membership !== undefined) await this.#serve(membership, signal);
     }
   }
@@ -140,13 +140,13 @@ export class Deliveries {
 
   /** Another node may deliver already, so acknowledgements that are not written are dropped. */
   async #stopAll(): Promise<void> {
-    const { progressWriter } = this.#parts;
+    const { progressWriter } = this.#options;
     progressWriter.forgetAll();
     await Promise.all([...this.#standing()].map(({ id }) => this.#drop(id)));
   }
 
   async #look(membership: Membership): Promise<void> {
-    const holdings = await this.#parts.coordinator.listHoldings(membership.nodeId);
+    const holdings = await this.#options.coordinator.listHoldings(membership.nodeId);
     const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
     const { wanted, doubtful } = compareHoldings(due, this.#standing());
     const giving = wanted.map((page) => underWay(this.#giving, this.#give(page, membership)));
@@ -165,7 +165,7 @@ export class Deliveries {
 
   /** Reads the rows of subscriptions whose workers may be wrong, and starts or ends workers to match. */
   async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
-    const { store, workers, progressWriter, slices } = this.#parts;
+    const { store, workers, progressWriter, slices } = this.#options;
     await this.#inTurn(page, async () => {
       if (!this.#serves(membership)) return;
       await progressWriter.flush();
@@ -186,18 +186,19 @@ export class Deliveries {
   }
 
   async #inTurn(page: HoldingsPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
-    const group = this.#parts.groups.find(page.groupId);
-    await this.#parts.turns.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
+    const group = this.#options.groups.find(page.groupId);
+    await this.#options.turns.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
   }
 
   async #drop(id: SubscriptionId): Promise<void> {
-    const { workers, progressWriter } = this.#parts;
+    const { workers, progressWriter } = this.#options;
     const progress = await workers.remove(id, 0);
     if (progress !== undefined) progressWriter.forget(progress);
   }
 
   *#standing(): Iterable<Standing> {
-    for (const { groupId, worker } of this.#parts.workers.all()) {
+    for (const { subscription, worker } of this.#options.workers.all()) {
+      const { groupId } = subscription;
       const { id, epoch } = worker.progress;
       yield { id, epoch, groupId };
     }

@@ -13,7 +13,7 @@ const soonMs = 50;
 /** Wait of a stopping node between two releases of subscriptions whose workers have ended, in milliseconds. */
 const letGoEveryMs = 100;
 
-export interface HandOverParts {
+export interface HandOverOptions {
   readonly coordinator: Coordinator;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
@@ -23,17 +23,17 @@ export interface HandOverParts {
 
 /** Ends workers and hands their subscriptions to other nodes. A slow receiver delays only its own subscription. */
 export class HandOver {
-  readonly #parts: HandOverParts;
+  readonly #options: HandOverOptions;
 
-  constructor(parts: HandOverParts) {
-    this.#parts = parts;
+  constructor(options: HandOverOptions) {
+    this.#options = options;
   }
 
   /** Hands subscriptions to the nodes that ask: first those that end at once, the rest when all have ended. */
   async give(keys: readonly SubscriptionKey[]): Promise<void> {
     const ended: SubscriptionKey[] = [];
     const ending = keys.map(async (key) => {
-      await this.#parts.workers.remove(key.id, handOverGraceMs);
+      await this.#options.workers.remove(key.id, handOverGraceMs);
       ended.push(key);
     });
     const all = Promise.all(ending);
@@ -58,7 +58,7 @@ export class HandOver {
     const ending = new Set(keys);
     const all = Promise.all(
       keys.map(async (key) => {
-        await this.#parts.workers.remove(key.id, graceMs);
+        await this.#options.workers.remove(key.id, graceMs);
         ending.delete(key);
         ended.push(key);
       }),
@@ -73,23 +73,23 @@ export class HandOver {
 
   async #handOver(keys: readonly SubscriptionKey[]): Promise<void> {
     if (keys.length === 0) return;
-    await this.#parts.progressWriter.flush();
-    await this.#parts.coordinator.handOver(keys);
+    await this.#options.progressWriter.flush();
+    await this.#options.coordinator.handOver(keys);
   }
 
   /** Never rejects. */
   async #release(keys: readonly SubscriptionKey[]): Promise<void> {
     if (keys.length === 0) return;
     try {
-      await this.#parts.progressWriter.flush();
-      await this.#parts.coordinator.letGo(keys);
+      await this.#options.progressWriter.flush();
+      await this.#options.coordinator.letGo(keys);
     } catch (error) {
-      this.#parts.logger.warn("subscriptions not handed over before leaving, others take them over then", { error });
+      this.#options.logger.warn("subscriptions not handed over before leaving, others take them over then", { error });
     }
   }
 
   async #wait(all: Promise<unknown>, delayMs: number): Promise<void> {
-    using deadline = new Deadline(this.#parts.clock, delayMs);
+    using deadline = new Deadline(this.#options.clock, delayMs);
     await untilAborted(all, deadline.signal);
   }
 }

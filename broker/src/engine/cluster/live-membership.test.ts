@@ -51,9 +51,9 @@ it("has ended after a pause of the process before its timer runs, and no late an
 
 it("aborts its signal in the same turn", () => {
   const { membership } = setUp();
-  let isTold = false;
-  membership.ended.addEventListener("abort", () => void (isTold = true));
+  let isReported = false;
+  membership.ended.addEventListener("abort", () => void (isReported = true));
   membership.end("told");
-  expect(isTold).toBe(true);
+  expect(isReported).toBe(true);
   expect(membership.isLive()).toBe(false);
 });

@@ -4,7 +4,7 @@ import { pause } from "../../lib/pause.ts";
 import { untilAborted } from "../time.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 
-export interface RecurrenceParts {
+export interface RecurrenceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Longest wait between two runs. */
@@ -17,14 +17,14 @@ export interface RecurrenceParts {
 
 /** Runs a task repeatedly, one run at a time: soon after {@link ask}, and otherwise after `everyMs`. */
 export class Recurrence {
-  readonly #parts: RecurrenceParts;
+  readonly #options: RecurrenceOptions;
   readonly #trouble: ReportedTrouble;
   #isAskedFor = false;
   #wake = (): void => {};
 
-  constructor(parts: RecurrenceParts) {
-    this.#parts = parts;
-    this.#trouble = new ReportedTrouble(parts.logger, parts.failed);
+  constructor(options: RecurrenceOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(options.logger, options.failed);
   }
 
   /** Runs the task soon: a run that is in progress may have missed the change. */
@@ -35,7 +35,7 @@ export class Recurrence {
 
   /** Repeats until `signal` aborts. Does not wait for a run that is in progress then. */
   async run(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { clock, restMs } = this.#parts;
+    const { clock, restMs } = this.#options;
     while (!signal.aborted) {
       this.#isAskedFor = false;
       await this.#once(task, signal);
@@ -54,7 +54,7 @@ export class Recurrence {
   }
 
   async #untilAskedFor(signal: AbortSignal): Promise<void> {
-    const { clock, everyMs, restMs } = this.#parts;
+    const { clock, everyMs, restMs } = this.#options;
     const waiting = new AbortController();
     const end = (): void => waiting.abort();
     this.#wake = end;

@@ -6,7 +6,7 @@ import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
-import type { Notification } from "../../ports/sink.ts";
+import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
@@ -33,7 +33,7 @@ const notification: Notification = {
   eventId: formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 1 }),
 };
 
-function createParts() {
+function createComponents() {
   const sink = new RecordingSink();
   const clock = new VirtualClock();
   const seen: string[] = [];
@@ -51,7 +51,7 @@ function createParts() {
 }
 
 it("a node that may no longer deliver attempts nothing, and counts and reports nothing", async () => {
-  const { sink, clock, seen, parts } = createParts();
+  const { sink, clock, seen, parts } = createComponents();
   let mayStart = true;
   sink.receive("http://receiver/", () => {
     mayStart = false;
@@ -65,13 +65,36 @@ it("a node that may no longer deliver attempts nothing, and counts and reports n
   expect(seen).toEqual(["failed", "delivery failed"]);
 });
 
-it("a sink that throws fails one attempt, with a log line", async () => {
-  const { sink, clock, seen, parts } = createParts();
-  sink.receive("http://receiver/", () => {
-    if (sink.attempts.length === 1) throw new TypeError("not a function");
-    return { status: "accepted" };
-  });
-  const delivery = deliver(parts, notification, { stopping: never, aborting: never });
+/** Breaks the contract of the port. */
+class BrokenOnce extends RecordingSink {
+  readonly #breaks: () => Promise<AttemptOutcome>;
+  #isBroken = false;
+
+  constructor(breaks: () => Promise<AttemptOutcome>) {
+    super();
+    this.#breaks = breaks;
+  }
+
+  override attempt(...order: Parameters<Sink["attempt"]>): Promise<AttemptOutcome> {
+    if (this.#isBroken) return super.attempt(...order);
+    this.#isBroken = true;
+    return this.#breaks();
+  }
+}
+
+const broken = new TypeError("not a function");
+it.each([
+  ["rejects", () => Promise.reject(broken)],
+  [
+    "throws",
+    () => {
+      throw broken;
+    },
+  ],
+])("a sink that %s fails one attempt, with a log line", async (_, breaks) => {
+  const { clock, seen, parts } = createComponents();
+  const sink = new BrokenOnce(breaks);
+  const delivery = deliver({ ...parts, sink }, notification, { stopping: never, aborting: never });
   await clock.advance(60_000);
   expect(await delivery).toBe("accepted");
   expect(seen).toEqual([
@@ -88,7 +111,7 @@ it.each([
   ["set back by six hours and forward", -6 * hour],
   ["set forward by ten years and back", 3650 * day],
 ])("a clock that is %s while a receiver fails suspends nothing", async (_, step) => {
-  const { sink, clock, parts } = createParts();
+  const { sink, clock, parts } = createComponents();
   sink.receive("http://receiver/", () => {
     if (sink.attempts.length === 2) clock.step(step);
     if (sink.attempts.length === 4) clock.step(-step);
@@ -100,7 +123,7 @@ it.each([
 });
 
 it("suspends a subscription whose receiver fails for three days", async () => {
-  const { sink, clock, parts } = createParts();
+  const { sink, clock, parts } = createComponents();
   sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
   const delivery = deliver(parts, notification, { stopping: never, aborting: never });
   await clock.advance(3 * day - hour);

@@ -1,5 +1,6 @@
 import type { ReceiverFailures } from "./receiver-failures.ts";
 import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -8,7 +9,7 @@ import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
 
-export interface AttemptsParts {
+export interface AttemptsOptions {
   readonly sink: Sink;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -30,8 +31,8 @@ export interface Failing {
 
 /** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the one in progress. */
 export interface DeliverySignals {
-  readonly stopping: AbortSignal;
-  readonly aborting: AbortSignal;
+  readonly stopping: CancelSignal;
+  readonly aborting: CancelSignal;
   /** Whether this node may still deliver; asked right before each attempt is sent. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Failures in an earlier run of the broker or at another node; none if left out. */
@@ -46,7 +47,7 @@ export interface DeliverySignals {
  * longer.
  */
 export async function deliver(
-  parts: AttemptsParts,
+  parts: AttemptsOptions,
   notification: Notification,
   signals: DeliverySignals,
 ): Promise<DeliveryResult> {
@@ -73,9 +74,9 @@ export async function deliver(
  * the planned ones.
  */
 export async function pauseAfter(
-  parts: Pick<AttemptsParts, "clock" | "randomness" | "limits">,
+  parts: Pick<AttemptsOptions, "clock" | "randomness" | "limits">,
   failures: number,
-  options: { readonly signal: AbortSignal; readonly delayMsMin?: number | undefined },
+  options: { readonly signal: CancelSignal; readonly delayMsMin?: number | undefined },
 ): Promise<number> {
   const { retryDelayMsMin: delayMsMin, retryDelayMsMax: delayMsMax } = parts.limits;
   const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: parts.randomness.fraction() });
@@ -87,22 +88,32 @@ export async function pauseAfter(
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
 
-async function attempt(
-  parts: AttemptsParts,
+/** No async function: tens of thousands of attempts may wait for their turn. */
+function attempt(
+  parts: AttemptsOptions,
   notification: Notification,
   { stopping, aborting, mayStart: mayDeliver }: DeliverySignals,
 ): Promise<AttemptOutcome> {
   const startedAt = parts.clock.monotonic();
   const mayStart = (): boolean => !stopping.aborted && mayDeliver?.() !== false;
-  const outcome = await parts.sink
-    .attempt(notification, aborting, { mayStart, stopping })
-    .catch((error: unknown) => toFailure(parts, notification, error));
-  if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.monotonic() - startedAt);
-  return outcome;
+  const ended = (outcome: AttemptOutcome): AttemptOutcome => {
+    if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.monotonic() - startedAt);
+    return outcome;
+  };
+  const broken = (error: unknown): AttemptOutcome => ended(toFailure(parts, notification, error));
+  try {
+    return parts.sink.attempt(notification, aborting, { mayStart, stopping }).then(ended, broken);
+  } catch (error) {
+    return Promise.resolve(broken(error));
+  }
 }
 
 /** The sink broke its contract and threw. That fails this attempt only. */
-function toFailure({ logger }: AttemptsParts, { subscription, eventId }: Notification, error: unknown): AttemptOutcome {
+function toFailure(
+  { logger }: AttemptsOptions,
+  { subscription, eventId }: Notification,
+  error: unknown,
+): AttemptOutcome {
   logger.error("delivery failed inside the broker, report this as a bug", {
     subscriptionId: subscription.id,
     eventId,
@@ -112,7 +123,7 @@ function toFailure({ logger }: AttemptsParts, { subscription, eventId }: Notific
 }
 
 function report(
-  { failures, logger }: AttemptsParts,
+  { failures, logger }: AttemptsOptions,
   { subscription, eventId }: Notification,
   { status, reason }: Exclude<AttemptOutcome, { status: "accepted" | "withheld" }>,
 ): void {

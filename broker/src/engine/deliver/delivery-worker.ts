@@ -1,18 +1,30 @@
 import type { Event } from "../../domain/event.ts";
 import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import { before, type Position } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Troubles } from "../integrity/troubles.ts";
-import { type AttemptsParts, type DeliverySignals, deliver, type Failing, pauseAfter } from "./attempts.ts";
+import { type AttemptsOptions, type DeliverySignals, deliver, type Failing, pauseAfter } from "./attempts.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
-export interface DeliveryWorkerParts extends AttemptsParts {
+/** What one worker delivers, and from where. */
+export interface DeliveryOrder {
+  readonly subscription: CallbackSubscription;
   readonly feed: Feed;
+  /** Whether this node may still deliver; always if left out. */
+  readonly mayStart?: (() => boolean) | undefined;
+  /** Whether events of a topic may reach the subscriber by now; all may if left out. */
+  readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
+}
+
+/** The same object for all workers of a group: there may be tens of thousands. */
+export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
   /** Notes each failure to read events. The feed clears it after a read that succeeds. */
@@ -21,8 +33,6 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly isPaused?: boolean | undefined;
   /** Shared by all workers of a node. */
   readonly slices: TimeSlices;
-  /** Whether this node may still deliver; always if left out. */
-  readonly mayStart?: (() => boolean) | undefined;
   /** Called once when delivery gives up: the receiver is gone, or has failed for too long. */
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
@@ -36,12 +46,12 @@ const failingSaves = 64;
  */
 export class DeliveryWorker {
   readonly feed: Feed;
-  readonly #parts: DeliveryWorkerParts;
-  readonly #subscription: CallbackSubscription;
+  readonly #options: DeliveryWorkerOptions;
+  readonly #order: DeliveryOrder;
   /** The same object for all attempts: the sink caches by it. */
   readonly #target: CallbackTarget;
-  readonly #stopping = new AbortController();
-  readonly #aborting = new AbortController();
+  readonly #stopping = new Cancellation();
+  readonly #aborting = new Cancellation();
   #running: Promise<void> = Promise.resolve();
   #progress: Progress;
   /** Value in the last progress that was noted. */
@@ -49,10 +59,11 @@ export class DeliveryWorker {
   /** Holds at most one event: the next one is delivered when the receiver has accepted it. */
   readonly #window = new DeliveryWindow();
 
-  constructor(subscription: CallbackSubscription, parts: DeliveryWorkerParts) {
-    this.feed = parts.feed;
-    this.#parts = parts;
-    this.#subscription = subscription;
+  constructor(order: DeliveryOrder, options: DeliveryWorkerOptions) {
+    const { subscription, feed } = order;
+    this.feed = feed;
+    this.#options = options;
+    this.#order = order;
     const { format, url, secret } = subscription.delivery;
     this.#target = { id: subscription.id, format, url, secret };
     const { id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs } = subscription;
@@ -67,7 +78,7 @@ export class DeliveryWorker {
 
   /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
   start(): void {
-    if (this.#parts.isPaused !== true) this.#running = this.#run();
+    if (this.#options.isPaused !== true) this.#running = this.#run();
   }
 
   /** Whether every matching event is acknowledged. */
@@ -81,7 +92,7 @@ export class DeliveryWorker {
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     if (graceMs === 0) this.#aborting.abort();
-    const cancel = this.#parts.clock.after(graceMs, () => this.#aborting.abort());
+    const cancel = this.#options.clock.after(graceMs, () => this.#aborting.abort());
     await this.#running;
     cancel();
     this.#passUnmatched();
@@ -94,22 +105,35 @@ export class DeliveryWorker {
       const ticket = this.#window.give({ position, topic, qos: 1 });
       this.feed.advance();
       // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
-      await this.#parts.slices.pause();
-      const result = await deliver(this.#parts, this.#toNotification(event), this.#signals());
-      if (result === "given-up") this.#parts.onGivenUp(this.#subscription.id, this);
-      if (result !== "accepted") return;
+      await this.#options.slices.pause();
+      const result = await deliver(this.#options, this.#toNotification(event), this.#signals(topic));
+      if (result === "given-up") this.#options.onGivenUp(this.#order.subscription.id, this);
+      if (result !== "accepted" && !this.#isDenied(topic)) return;
       this.#window.acknowledge(ticket);
-      this.#acknowledge(position);
+      if (result === "accepted") this.#acknowledge(position);
+      else this.#passDenied();
     }
   }
 
-  #signals(): DeliverySignals {
-    const { mayStart } = this.#parts;
+  /** Whether the worker goes on, and only the right to the topic has ended while the event waited. */
+  #isDenied(topic: TopicName): boolean {
+    const { mayStart, mayReceive } = this.#order;
+    return !this.#stopping.aborted && mayStart?.() !== false && mayReceive?.(topic) === false;
+  }
+
+  /** Its receiver has not failed with the next event. */
+  #passDenied(): void {
+    this.#savedFailedMs = 0;
+    this.#progress = { ...this.#progress, failedAttempts: 0, failedMs: 0 };
+    this.#passUnmatched();
+  }
+
+  #signals(topic: TopicName): DeliverySignals {
     const { failedAttempts: attempts, failedMs: waitedMs } = this.#progress;
     return {
-      stopping: this.#stopping.signal,
-      aborting: this.#aborting.signal,
-      mayStart,
+      stopping: this.#stopping,
+      aborting: this.#aborting,
+      mayStart: () => this.#order.mayStart?.() !== false && this.#order.mayReceive?.(topic) !== false,
       failing: { attempts, waitedMs },
       onFailing: (failing) => this.#fail(failing),
     };
@@ -117,19 +141,19 @@ export class DeliveryWorker {
 
   #fail({ attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
     this.#progress = { ...this.#progress, failedAttempts, failedMs };
-    this.#saveFailing(this.#parts.limits.giveUpAfterMs / failingSaves);
+    this.#saveFailing(this.#options.limits.giveUpAfterMs / failingSaves);
   }
 
   /** Notes the progress if the failed time grew by `sinceMs` since it was last noted. */
   #saveFailing(sinceMs: number): void {
     if (this.#progress.failedMs - this.#savedFailedMs < sinceMs) return;
     this.#savedFailedMs = this.#progress.failedMs;
-    this.#parts.progressWriter.note(this.#progress);
+    this.#options.progressWriter.note(this.#progress);
   }
 
   /** The next event; undefined when the worker stops. A store that fails is asked again: the feed has not moved. */
   async #next(): Promise<Event | undefined> {
-    const { signal } = this.#stopping;
+    const signal = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       const event = this.feed.peek();
       if (event !== undefined) return event;
@@ -138,32 +162,32 @@ export class DeliveryWorker {
       } catch (error) {
         failures += 1;
         this.#onUnread(error);
-        await pauseAfter(this.#parts, failures, { signal });
+        await pauseAfter(this.#options, failures, { signal });
       }
     }
-    this.#parts.troubles.clear(this.#subscription.id);
+    this.#options.troubles.clear(this.#order.subscription.id);
     return undefined;
   }
 
   #onUnread(error: unknown): void {
-    const { troubles, logger } = this.#parts;
-    const { id, groupId } = this.#subscription;
+    const { troubles, logger } = this.#options;
+    const { id, groupId } = this.#order.subscription;
     logger.error("events not read, trying again", { subscriptionId: id, error });
     const reason = error instanceof Error ? error.message : String(error);
     troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
   }
 
   #toNotification(event: Event): Notification {
-    return { subscription: this.#target, event, eventId: this.#parts.eventIds.of(event) };
+    return { subscription: this.#target, event, eventId: this.#options.eventIds.of(event) };
   }
 
   #acknowledge(cursor: Position): void {
     const { id, epoch, notifiedCount } = this.#progress;
-    const notifiedAt = this.#parts.clock.now();
+    const notifiedAt = this.#options.clock.now();
     const nothing = { failedAttempts: 0, failedMs: 0 };
     this.#savedFailedMs = 0;
     this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt, ...nothing };
-    this.#parts.progressWriter.note(this.#progress);
+    this.#options.progressWriter.note(this.#progress);
   }
 
   /** Moves the cursor past events that do not match, so that a restart does not read them again. */
@@ -172,6 +196,6 @@ export class DeliveryWorker {
     const cursor = lowest === undefined ? this.feed.position : before(lowest);
     if (cursor <= this.#progress.cursor) return;
     this.#progress = { ...this.#progress, cursor };
-    this.#parts.progressWriter.note(this.#progress);
+    this.#options.progressWriter.note(this.#progress);
   }
 }

@@ -3,7 +3,7 @@ import type { CallbackSubscription, SubscriptionId } from "../../domain/subscrip
 import type { Progress } from "../../ports/store.ts";
 import type { DeliveryWorker } from "./delivery-worker.ts";
 
-interface Standing {
+export interface Standing {
   readonly subscription: CallbackSubscription;
   readonly worker: DeliveryWorker;
 }
@@ -69,8 +69,8 @@ export class DeliveryWorkers {
   }
 
   /** Every worker that is not ending. */
-  *all(): Iterable<{ readonly groupId: GroupId; readonly worker: DeliveryWorker }> {
-    for (const { subscription, worker } of this.#standing.values()) yield { groupId: subscription.groupId, worker };
+  all(): Iterable<Standing> {
+    return this.#standing.values();
   }
 
   async stop(graceMs: number): Promise<void> {

@@ -7,7 +7,7 @@ import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 
-export interface ProgressWriterParts {
+export interface ProgressWriterOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -21,7 +21,7 @@ export interface ProgressWriterParts {
  * whose acknowledgement was not written are delivered again. A write that fails is retried.
  */
 export class ProgressWriter {
-  readonly #parts: ProgressWriterParts;
+  readonly #options: ProgressWriterOptions;
   readonly #trouble: ReportedTrouble;
   #noted = new Map<SubscriptionId, Progress>();
   /** Rows of the write in progress. */
@@ -35,16 +35,16 @@ export class ProgressWriter {
   /** Number of flushes that wait or write. No other write begins meanwhile. */
   #flushes = 0;
 
-  constructor(parts: ProgressWriterParts) {
-    this.#parts = parts;
-    this.#trouble = new ReportedTrouble(parts.logger, "progress not written", "progress written again");
+  constructor(options: ProgressWriterOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(options.logger, "progress not written", "progress written again");
   }
 
   note(progress: Progress): void {
     this.#noted.set(progress.id, progress);
     this.#notedCount += 1;
-    if (this.#notedCount >= this.#parts.limits.progressEventsMax) this.#writeSoon();
-    else this.#writeAfter(this.#parts.limits.progressDelayMs);
+    if (this.#notedCount >= this.#options.limits.progressEventsMax) this.#writeSoon();
+    else this.#writeAfter(this.#options.limits.progressDelayMs);
   }
 
   /** The noted progress that no write has taken yet. */
@@ -80,12 +80,12 @@ export class ProgressWriter {
   }
 
   get #isDue(): boolean {
-    const isFull = this.#notedCount >= this.#parts.limits.progressEventsMax;
+    const isFull = this.#notedCount >= this.#options.limits.progressEventsMax;
     return this.#noted.size > 0 && (isFull || this.#cancelTimer === undefined);
   }
 
   #writeAfter(delayMs: number): void {
-    this.#cancelTimer ??= this.#parts.clock.after(delayMs, () => {
+    this.#cancelTimer ??= this.#options.clock.after(delayMs, () => {
       this.#cancelTimer = undefined;
       this.#writeSoon();
     });
@@ -115,10 +115,10 @@ export class ProgressWriter {
     this.#underWay = rows;
     this.#notedCount = 0;
     try {
-      const refused = await this.#parts.store.saveProgress([...rows.values()]);
+      const refused = await this.#options.store.saveProgress([...rows.values()]);
       this.#failures = 0;
       this.#trouble.done();
-      if (refused.length > 0) this.#parts.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
+      if (refused.length > 0) this.#options.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
     } catch (error) {
       this.#takeBack(rows);
       throw error;
@@ -128,7 +128,7 @@ export class ProgressWriter {
   /** Keeps the rows for the next write, except those with newer progress. */
   #takeBack(rows: ReadonlyMap<SubscriptionId, Progress>): void {
     for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
-    const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = this.#parts.limits;
+    const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = this.#options.limits;
     this.#failures += 1;
     this.#writeAfter(backoffDelayMs(this.#failures, { delayMsMin, delayMsMax, fraction: 0 }));
   }

@@ -4,6 +4,7 @@ import type { Interest } from "../../domain/interest.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { eventsOf } from "../batch-events.ts";
@@ -20,9 +21,11 @@ export interface FeedOrder {
   readonly interest: Interest;
   /** The feed begins after this position. */
   readonly after: Position;
+  /** Called after each read that succeeded. */
+  readonly onRead?: (() => void) | undefined;
 }
 
-export interface FeedParts extends FeedOrder {
+export interface FeedOptions extends FeedOrder {
   readonly groupId: GroupId;
   readonly hub: FeedHub;
   /** Shared by all feeds of a node. */
@@ -30,8 +33,6 @@ export interface FeedParts extends FeedOrder {
   readonly slices: TimeSlices;
   readonly progress: IndexProgress;
   readonly limits: EngineLimits;
-  /** Called after each read that succeeded. */
-  readonly onRead?: (() => void) | undefined;
   /** Whether events of a topic may reach the subscriber; all may if left out. */
   readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
   /** Reads the index's generation, where nodes share the store. */
@@ -58,7 +59,7 @@ interface Slice {
  * the generation in the store is the one of this node's progress. When that changes later, the reader is restarted with a new feed.
  */
 export class Feed implements Reader {
-  readonly #parts: FeedParts;
+  readonly #options: FeedOptions;
   readonly #filters: Set<TopicFilter>;
   #mode: "live" | "behind" = "behind";
   #queuedUpTo: Position;
@@ -69,13 +70,13 @@ export class Feed implements Reader {
   #wake: (() => void) | undefined;
   #isConfirmed: boolean;
 
-  constructor(parts: FeedParts) {
-    this.#parts = parts;
-    this.#filters = new Set(parts.filters);
-    this.#queuedUpTo = parts.after;
-    this.#isConfirmed = parts.findGeneration === undefined;
-    parts.hub.attach(parts.groupId, this);
-    for (const filter of this.#filters) parts.hub.addFilter(parts.groupId, filter, this);
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.#filters = new Set(options.filters);
+    this.#queuedUpTo = options.after;
+    this.#isConfirmed = options.findGeneration === undefined;
+    options.hub.attach(options.groupId, this);
+    for (const filter of this.#filters) options.hub.addFilter(options.groupId, filter, this);
   }
 
   /** The reader passed every event up to here, or it does not match. */
@@ -89,25 +90,23 @@ export class Feed implements Reader {
     return this.#mode === "live" && this.#queue.length === 0;
   }
 
-  /** The next event; undefined when none is in memory: see {@link more}. */
+  /** The next event; undefined when none is in memory: see {@link more}. Passes events to which the right has ended since they were queued. */
   peek(): Event | undefined {
-    const [next] = this.#queue;
-    return next && eventsOf(next.batch)[next.from];
+    for (let [next] = this.#queue; next !== undefined; [next] = this.#queue) {
+      if (this.#mayReceive(next.batch.topic)) return eventsOf(next.batch)[next.from];
+      this.#pass(next, next.to + 1 - next.from);
+    }
+    return undefined;
   }
 
   /** Passes the event that {@link peek} returns. */
   advance(): void {
     const [next] = this.#queue;
-    if (next === undefined) return;
-    next.from += 1;
-    this.#queuedEvents -= 1;
-    if (next.from <= next.to) return;
-    this.#queue.shift();
-    this.#queuedBytes -= next.batch.events.byteLength;
+    if (next !== undefined) this.#pass(next, 1);
   }
 
   /** Returns when {@link peek} has an event, or `signal` aborts. @throws what the store throws; call it again then. */
-  async more(signal: AbortSignal): Promise<void> {
+  async more(signal: CancelSignal): Promise<void> {
     while (this.#queue.length === 0 && !signal.aborted) {
       if (this.#mode === "live") await this.#waitForWake(signal);
       else if (!this.#isConfirmed) await this.#confirm(signal);
@@ -116,19 +115,19 @@ export class Feed implements Reader {
   }
 
   addFilter(filter: TopicFilter): void {
-    const { hub, groupId } = this.#parts;
+    const { hub, groupId } = this.#options;
     this.#filters.add(filter);
     hub.addFilter(groupId, filter, this);
   }
 
   removeFilter(filter: TopicFilter): void {
-    const { hub, groupId } = this.#parts;
+    const { hub, groupId } = this.#options;
     if (this.#filters.delete(filter)) hub.removeFilter(groupId, filter, this);
   }
 
   /** The hub offers nothing more. Batches that are indexed later do not count as passed. */
   close(): void {
-    const { hub, groupId } = this.#parts;
+    const { hub, groupId } = this.#options;
     for (const filter of this.#filters) hub.removeFilter(groupId, filter, this);
     this.#filters.clear();
     hub.detach(groupId, this);
@@ -137,7 +136,7 @@ export class Feed implements Reader {
 
   offer(batch: EventBatch): void {
     if (this.#mode !== "live" || lastOf(batch) <= this.#queuedUpTo || !this.#mayReceive(batch.topic)) return;
-    const { feedEventsMax, feedBytesMax } = this.#parts.limits;
+    const { feedEventsMax, feedBytesMax } = this.#options.limits;
     const isTooMuch =
       this.#queuedEvents + batch.count > feedEventsMax || this.#queuedBytes + batch.events.byteLength > feedBytesMax;
     if (isTooMuch) {
@@ -161,6 +160,15 @@ export class Feed implements Reader {
     return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#queuedUpTo) : this.#queuedUpTo;
   }
 
+  /** Takes events off the front of the queue. */
+  #pass(next: Slice, count: number): void {
+    next.from += count;
+    this.#queuedEvents -= count;
+    if (next.from <= next.to) return;
+    this.#queue.shift();
+    this.#queuedBytes -= next.batch.events.byteLength;
+  }
+
   /** Queues the new events of a batch: the position may be ahead of an index that is being rebuilt, or of this node's. */
   #push(batch: EventBatch): void {
     const from = Math.max(0, this.#queuedUpTo + 1 - batch.firstPosition);
@@ -172,8 +180,8 @@ export class Feed implements Reader {
   }
 
   /** A database that lost a part of the index has a lower generation. A read during which this node's own one changed says nothing. */
-  async #confirm(signal: AbortSignal): Promise<void> {
-    const { findGeneration, progress } = this.#parts;
+  async #confirm(signal: CancelSignal): Promise<void> {
+    const { findGeneration, progress } = this.#options;
     const own = progress.generation;
     const stored = (await findGeneration?.()) ?? own;
     if (own !== progress.generation) return;
@@ -182,8 +190,8 @@ export class Feed implements Reader {
   }
 
   /** Joins the live feed when everything is read, else queues the next batch. */
-  async #catchUp(signal: AbortSignal): Promise<void> {
-    const { recent, groupId, interest, progress, onRead } = this.#parts;
+  async #catchUp(signal: CancelSignal): Promise<void> {
+    const { recent, groupId, interest, progress, onRead } = this.#options;
     const after = this.#queuedUpTo;
     const upTo = this.#indexedUpTo();
     if (after >= upTo) {
@@ -198,10 +206,10 @@ export class Feed implements Reader {
   }
 
   /** Pages in memory come without a wait, and thousands of feeds may look through them at once: each step is in a slice of the event loop. */
-  async #takeNext(page: Page, signal: AbortSignal): Promise<void> {
+  async #takeNext(page: Page, signal: CancelSignal): Promise<void> {
     for (const batch of page.batches) {
       if (lastOf(batch) <= this.#queuedUpTo) continue;
-      await this.#parts.slices.pause();
+      await this.#options.slices.pause();
       if (signal.aborted) return;
       if (this.#isWanted(batch.topic)) {
         this.#push(batch);
@@ -213,18 +221,18 @@ export class Feed implements Reader {
   }
 
   #isWanted(topic: TopicName): boolean {
-    return this.#parts.interest.includes(topic) && this.#mayReceive(topic);
+    return this.#options.interest.includes(topic) && this.#mayReceive(topic);
   }
 
   #mayReceive(topic: TopicName): boolean {
-    return this.#parts.mayReceive?.(topic) !== false;
+    return this.#options.mayReceive?.(topic) !== false;
   }
 
   #indexedUpTo(): Position {
-    return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
+    return endOfBlock(Math.max(0, this.#options.progress.blockNumber));
   }
 
-  #waitForWake(signal: AbortSignal): Promise<void> {
+  #waitForWake(signal: CancelSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const settle = (): void => {

@@ -2,8 +2,9 @@ import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { advance, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import { Turnstile } from "../../lib/turnstile.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -38,7 +39,7 @@ export interface Place {
   readonly version: number;
 }
 
-export interface RecentBatchesParts {
+export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
@@ -49,8 +50,8 @@ export interface RecentBatchesParts {
  * reads are in progress.
  */
 export class RecentBatches {
-  readonly #parts: RecentBatchesParts;
-  readonly #turnstile: Turnstile;
+  readonly #options: RecentBatchesOptions;
+  readonly #semaphore: Semaphore;
   /** Pages by topic, ascending by `after`. */
   readonly #byKey = new Map<string, KeptPage[]>();
   /** All pages, least recently used first. */
@@ -59,9 +60,9 @@ export class RecentBatches {
   readonly #loading = new Map<string, Promise<Page | undefined>>();
   #bytes = 0;
 
-  constructor(parts: RecentBatchesParts) {
-    this.#parts = parts;
-    this.#turnstile = new Turnstile(parts.limits.feedReadsMax);
+  constructor(options: RecentBatchesOptions) {
+    this.#options = options;
+    this.#semaphore = new Semaphore(options.limits.feedReadsMax);
   }
 
   /** The page that contains the place; undefined if it is not in memory. */
@@ -75,10 +76,10 @@ export class RecentBatches {
   }
 
   /** Reads the page from the store, unless it is in memory by then; undefined if `signal` aborts first, or the index rolls back meanwhile. */
-  read(place: Place, signal: AbortSignal): Promise<Page | undefined> {
-    return this.#turnstile.run(async () => {
+  read(place: Place, signal: CancelSignal): Promise<Page | undefined> {
+    return this.#semaphore.run(async () => {
       const page = this.find(place) ?? (await this.#loadOnce(place));
-      await this.#parts.slices.pause();
+      await this.#options.slices.pause();
       return page;
     }, signal);
   }
@@ -96,7 +97,7 @@ export class RecentBatches {
   }
 
   async #load({ groupId, topic, after, upTo, version, progress }: Place): Promise<Page | undefined> {
-    const { store, limits } = this.#parts;
+    const { store, limits } = this.#options;
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     // The index may have rolled back while the read waited for its turn: `upTo` may be gone.
     if (version !== progress.version) return undefined;
@@ -110,7 +111,7 @@ export class RecentBatches {
   }
 
   #keep(page: KeptPage): void {
-    const { limits } = this.#parts;
+    const { limits } = this.#options;
     const pages = this.#byKey.get(page.key) ?? [];
     this.#byKey.set(page.key, pages);
     pages.splice(indexAfter(pages, page.after), 0, page);

@@ -14,7 +14,7 @@ const signerTryMs = 1_000;
 /** For a group whose registry is known. */
 const nobody: LedgerStartOptions = { mayDeploy: () => false };
 
-export interface AdmissionParts {
+export interface AdmissionOptions {
   readonly group: Group;
   readonly coordinator: Coordinator;
   readonly member: Member;
@@ -25,12 +25,12 @@ export interface AdmissionParts {
 
 /** Lets one node at a time sign with an address, and one node deploy the registry of a chain that has none. */
 export class Admission {
-  readonly #parts: AdmissionParts;
+  readonly #options: AdmissionOptions;
   /** The right to deploy a registry. */
   #lease: GroupLease | undefined;
 
-  constructor(parts: AdmissionParts) {
-    this.#parts = parts;
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
   }
 
   /**
@@ -38,7 +38,7 @@ export class Admission {
    * Also returns when `signal` aborts. @throws Error with the reason why this node must wait.
    */
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
-    const { group, coordinator, member, records } = this.#parts;
+    const { group, coordinator, member, records } = this.#options;
     const membership = await member.membership(signal);
     if (membership === undefined) return nobody;
     const taken = await this.#findTaker(membership.nodeId);
@@ -51,7 +51,7 @@ export class Admission {
 
   /** Lets another node try after this node could not start the group's ledger. Never rejects. */
   async giveWay(): Promise<void> {
-    const { coordinator, logger } = this.#parts;
+    const { coordinator, logger } = this.#options;
     const lease = this.#lease;
     this.#lease = undefined;
     try {
@@ -63,7 +63,7 @@ export class Admission {
 
   /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group takes no calls. */
   async keepSigner({ nodeId }: Membership, signal: AbortSignal): Promise<void> {
-    const { group, clock, logger } = this.#parts;
+    const { group, clock, logger } = this.#options;
     while (!signal.aborted) {
       try {
         const taken = await this.#findTaker(nodeId);
@@ -79,7 +79,7 @@ export class Admission {
 
   /** Why this node may not sign. */
   async #findTaker(nodeId: NodeId): Promise<string | undefined> {
-    const { coordinator, group } = this.#parts;
+    const { coordinator, group } = this.#options;
     const { sender } = group.ledger;
     if (sender === undefined) return undefined;
     const other = await coordinator.reserveSigner({ groupId: group.id, sender }, nodeId);

@@ -12,7 +12,7 @@ import { RetainedChanges } from "./retained-changes.ts";
 /** Maximum number of topic names in memory, about 200 bytes each. When it is reached, all are dropped. */
 const namesKeptMax = 65_536;
 
-export interface BlockIndexerParts {
+export interface BlockIndexerOptions {
   readonly ledger: Ledger;
   readonly store: Store;
   readonly metrics: Metrics;
@@ -27,19 +27,19 @@ export interface BlockIndexerParts {
 
 /** Writes blocks of the chain to the index, and reports the entries that it skips. */
 export class BlockIndexer {
-  readonly #parts: BlockIndexerParts;
+  readonly #options: BlockIndexerOptions;
   readonly #retained: RetainedChanges;
   /** Topics of the index by contract. Only a roll-back removes one. */
   readonly #names = new Map<Address, TopicName>();
 
-  constructor(parts: BlockIndexerParts) {
-    this.#parts = parts;
-    this.#retained = new RetainedChanges(parts.extensionPrefix);
+  constructor(options: BlockIndexerOptions) {
+    this.#options = options;
+    this.#retained = new RetainedChanges(options.extensionPrefix);
   }
 
   /** Commits the blocks that follow `head`, and returns their batches in order. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
-    const { ledger, store, lease, onTopicClosed } = this.#parts;
+    const { ledger, store, lease, onTopicClosed } = this.#options;
     await this.#learnNames(blocks);
     const indexed = indexBlocks(blocks, this.#names, await this.#findTaken(blocks)).map((block) =>
       this.#retained.addTo(block),
@@ -58,7 +58,7 @@ export class BlockIndexer {
 
   /** Reads the names of the topics in the blocks that are not in memory. */
   async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
-    const { ledger, store } = this.#parts;
+    const { ledger, store } = this.#options;
     if (this.#names.size > namesKeptMax) this.#names.clear();
     const unknown = addressesIn(blocks).filter((address) => !this.#names.has(address));
     if (unknown.length === 0) return;
@@ -69,7 +69,7 @@ export class BlockIndexer {
 
   /** Names that the blocks open although the index has them already. */
   async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
-    const { ledger, store } = this.#parts;
+    const { ledger, store } = this.#options;
     const opened = namesOpenedIn(blocks);
     const topics = opened.length === 0 ? [] : await store.findTopics(ledger.groupId, opened);
     for (const { address, name } of topics) this.#names.set(address, name);
@@ -79,7 +79,7 @@ export class BlockIndexer {
   /** Logs one line for each reason, so that a stranger who writes nonsense cannot fill the disk. */
   #report(left: readonly SkippedEntry[]): void {
     if (left.length === 0) return;
-    const { metrics, ledger, logger } = this.#parts;
+    const { metrics, ledger, logger } = this.#options;
     const counts = new Map<string, { readonly first: SkippedEntry; count: number }>();
     for (const entry of left) {
       metrics.entrySkipped(ledger.groupId, entry.code);

@@ -1,12 +1,12 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
 import type { RollBack } from "../../ports/store.ts";
-import { BlockIndexer, type BlockIndexerParts } from "./block-indexer.ts";
+import { BlockIndexer, type BlockIndexerOptions } from "./block-indexer.ts";
 import { findAncestor } from "./find-ancestor.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
-export interface FollowerParts extends BlockIndexerParts {
+export interface FollowerOptions extends BlockIndexerOptions {
   readonly progress: IndexProgress;
   readonly health: IndexHealth;
   /** Called with the committed batches, in order, before the progress advances. */
@@ -17,14 +17,14 @@ export interface FollowerParts extends BlockIndexerParts {
 
 /** Reads final blocks of one group, commits each round to the store in one transaction, and advances the progress. */
 export class Follower {
-  readonly #parts: FollowerParts;
+  readonly #parts: FollowerOptions;
   readonly #indexer: BlockIndexer;
   /** The newest indexed block. */
   #head: BlockRef | undefined;
   /** Reorgs in a row, with no indexed block between them. */
   #reorganisations = 0;
 
-  constructor(parts: FollowerParts) {
+  constructor(parts: FollowerOptions) {
     this.#parts = parts;
     this.#indexer = new BlockIndexer(parts);
   }

@@ -3,13 +3,13 @@ import type { Member, Membership } from "../cluster/member.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Admission } from "./admission.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
-import { Standstill } from "./standstill.ts";
-import { retryDelayMs, Term, type TermParts } from "./term.ts";
+import { StallDetector } from "./stall-detector.ts";
+import { retryDelayMs, Term, type TermOptions } from "./term.ts";
 
 /** Wait between two attempts to take a group's lease when no hint comes, in milliseconds. */
 const leaseTryMs = 1_000;
 
-export interface GroupRoleParts extends TermParts {
+export interface GroupRoleOptions extends TermOptions {
   readonly coordinator: Coordinator;
   readonly member: Member;
   readonly admission: Admission;
@@ -20,11 +20,11 @@ export interface GroupRoleParts extends TermParts {
  * node writes.
  */
 export class GroupRole implements Role {
-  readonly #parts: GroupRoleParts;
+  readonly #options: GroupRoleOptions;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #membership: Membership | undefined;
-  readonly #standstill: Standstill;
+  readonly #stallDetector: StallDetector;
   #term: Term | undefined;
   /** When to try for the lease next, and the time before which a hint is ignored. Both in monotonic time. */
   #tryAt = Number.NEGATIVE_INFINITY;
@@ -32,9 +32,9 @@ export class GroupRole implements Role {
   #isDue = false;
   #wake = (): void => {};
 
-  constructor(parts: GroupRoleParts) {
-    this.#parts = parts;
-    this.#standstill = new Standstill(parts);
+  constructor(options: GroupRoleOptions) {
+    this.#options = options;
+    this.#stallDetector = new StallDetector(options);
   }
 
   get isFollowing(): boolean {
@@ -43,7 +43,7 @@ export class GroupRole implements Role {
 
   async start(signal: AbortSignal): Promise<void> {
     this.#running ??= this.#run();
-    await untilCaughtUp(this.#parts, signal);
+    await untilCaughtUp(this.#options, signal);
   }
 
   async stop(): Promise<void> {
@@ -55,8 +55,8 @@ export class GroupRole implements Role {
   /** Never rejects. */
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    const unlisten = this.#parts.member.onHint((hint) => this.#onHint(hint));
-    const others = [this.#joinInTurn(signal), this.#standstill.watch(() => this.#isWatching, signal)];
+    const unlisten = this.#options.member.onHint((hint) => this.#onHint(hint));
+    const others = [this.#joinInTurn(signal), this.#stallDetector.watch(() => this.#isWatching, signal)];
     for (let failures = 0; !signal.aborted; ) {
       const held = await this.#takeLease();
       if (held !== undefined) await this.#hold(held);
@@ -69,7 +69,7 @@ export class GroupRole implements Role {
 
   /** Waits for each membership in turn, until this node holds its signer reservation under it. */
   async #joinInTurn(signal: AbortSignal): Promise<void> {
-    const { member, admission } = this.#parts;
+    const { member, admission } = this.#options;
     while (!signal.aborted) {
       const membership = await member.membership(signal);
       if (membership === undefined) return;
@@ -84,12 +84,12 @@ export class GroupRole implements Role {
   }
 
   get #isWatching(): boolean {
-    return this.#term === undefined && this.#membership?.isLive() === true && this.#parts.progress.generation !== -1;
+    return this.#term === undefined && this.#membership?.isLive() === true && this.#options.progress.generation !== -1;
   }
 
   #onHint(hint: Hint): void {
     if (hint.kind === "nodes") this.#tryAt = Number.NEGATIVE_INFINITY;
-    const isOwn = "groupId" in hint && hint.groupId === this.#parts.ledger.groupId;
+    const isOwn = "groupId" in hint && hint.groupId === this.#options.ledger.groupId;
     if (hint.kind === "nodes" || (hint.kind === "index" && isOwn)) this.#look();
     if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
   }
@@ -102,7 +102,7 @@ export class GroupRole implements Role {
 
   /** Takes the lease if it is time to try and no other node has it. A node whose chain is away tries less often, so that others go first. */
   async #takeLease(): Promise<HeldLease | undefined> {
-    const { coordinator, ledger, clock, logger, limits } = this.#parts;
+    const { coordinator, ledger, clock, logger, limits } = this.#options;
     const membership = this.#membership;
     const now = clock.monotonic();
     if (membership?.isLive() !== true || now < Math.max(this.#tryAt, this.#restUntil)) return undefined;
@@ -118,10 +118,10 @@ export class GroupRole implements Role {
   }
 
   async #hold({ lease, membership }: HeldLease): Promise<void> {
-    const { logger, clock, limits } = this.#parts;
+    const { logger, clock, limits } = this.#options;
     logger.info("following began", { epoch: lease.epoch });
     const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
-    this.#term = new Term(this.#parts, lease);
+    this.#term = new Term(this.#options, lease);
     const outcome = await this.#term.serve(until);
     this.#term = undefined;
     logger.info("following ended", { epoch: lease.epoch, outcome });
@@ -132,19 +132,19 @@ export class GroupRole implements Role {
   /** If the release fails, the lease ends with the membership. */
   async #release(lease: GroupLease): Promise<void> {
     try {
-      await this.#parts.coordinator.releaseLease(lease);
+      await this.#options.coordinator.releaseLease(lease);
     } catch (error) {
-      this.#parts.logger.warn("group lease not released", { error });
+      this.#options.logger.warn("group lease not released", { error });
     }
   }
 
   /** Catches up once with the index that other nodes write; returns false if that failed. */
   async #watch(): Promise<boolean> {
-    const { watcher, health, logger } = this.#parts;
+    const { watcher, health, logger } = this.#options;
     this.#isDue = false;
     try {
       await watcher.catchUp(this.#stopping.signal);
-      const { failure } = this.#standstill;
+      const { failure } = this.#stallDetector;
       if (failure === undefined) health.follows();
       else health.failed(new Error(failure));
       return true;
@@ -157,9 +157,9 @@ export class GroupRole implements Role {
 
   /** Waits until it is time to look again. After a failure, hints are ignored. */
   async #rest(failures: number): Promise<void> {
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#options;
     const { signal } = this.#stopping;
-    if (failures > 0) await pause(clock, retryDelayMs(failures, this.#parts), signal);
+    if (failures > 0) await pause(clock, retryDelayMs(failures, this.#options), signal);
     else if (!this.#isDue && !signal.aborted) {
       const resting = new AbortController();
       this.#wake = () => resting.abort();

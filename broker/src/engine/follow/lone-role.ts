@@ -4,11 +4,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
-import { Follower, type FollowerParts } from "./follower.ts";
+import { Follower, type FollowerOptions } from "./follower.ts";
 import type { Restarter } from "./restarter.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 
-export interface LoneRoleParts extends FollowerParts {
+export interface LoneRoleOptions extends FollowerOptions {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly limits: EngineLimits;
@@ -18,22 +18,22 @@ export interface LoneRoleParts extends FollowerParts {
 /** The role of a single node: it follows the chain, and tries again after each failure. */
 export class LoneRole implements Role {
   readonly isFollowing = true;
-  readonly #parts: LoneRoleParts;
+  readonly #options: LoneRoleOptions;
   readonly #follower: Follower;
   readonly #trouble: ReportedTrouble;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(parts: LoneRoleParts) {
-    this.#parts = parts;
-    this.#trouble = new ReportedTrouble(parts.logger, "following failed", "following again");
-    this.#follower = new Follower(parts);
+  constructor(options: LoneRoleOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(options.logger, "following failed", "following again");
+    this.#follower = new Follower(options);
   }
 
   /** @throws Error if the index was made from another chain. */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#running === undefined) await this.#begin(signal);
-    await untilCaughtUp(this.#parts, signal);
+    await untilCaughtUp(this.#options, signal);
   }
 
   async stop(): Promise<void> {
@@ -42,7 +42,7 @@ export class LoneRole implements Role {
   }
 
   async #begin(signal: AbortSignal): Promise<void> {
-    const { ledger, store, progress, health, logger } = this.#parts;
+    const { ledger, store, progress, health, logger } = this.#options;
     const head = await store.findHead(ledger.groupId);
     await this.#follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
     progress.advanceTo(this.#follower.head?.number ?? -1);
@@ -53,7 +53,7 @@ export class LoneRole implements Role {
   }
 
   async #run(): Promise<void> {
-    const { ledger, progress, health, restarter } = this.#parts;
+    const { ledger, progress, health, restarter } = this.#options;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -75,7 +75,7 @@ export class LoneRole implements Role {
   }
 
   async #pauseAfter(failures: number): Promise<void> {
-    const { clock, limits, randomness } = this.#parts;
+    const { clock, limits, randomness } = this.#options;
     const { followDelayMsMin: delayMsMin, followDelayMsMax: delayMsMax } = limits;
     const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: randomness.fraction() });
     await pause(clock, delayMs, this.#stopping.signal);

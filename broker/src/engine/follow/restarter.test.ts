@@ -5,7 +5,7 @@ import { endOfBlock, toPosition } from "../../domain/position.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import { SharedMutex } from "../../lib/shared-mutex.ts";
+import { ReadWriteLock } from "../../lib/read-write-lock.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -118,7 +118,7 @@ it("stops readers before the store rolls back, and restarts them from the head t
     store,
     progress,
     progressWriter: new ProgressWriter({ store, clock, logger: silentLogger, limits: defaultEngineLimits }),
-    changes: new SharedMutex(),
+    changes: new ReadWriteLock(),
     readers: [
       {
         stop: async () => void log.push(`stopped at ${(await store.findHead(defaultGroupId))?.blockNumber}`),

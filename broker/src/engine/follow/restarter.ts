@@ -1,5 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { SharedMutex } from "../../lib/shared-mutex.ts";
+import type { ReadWriteLock } from "../../lib/read-write-lock.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { IndexHead, RollBack, Store } from "../../ports/store.ts";
@@ -7,7 +7,7 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
-export interface RestarterParts {
+export interface RestarterOptions {
   readonly groupId: GroupId;
   readonly store: Store;
   readonly progress: IndexProgress;
@@ -16,7 +16,7 @@ export interface RestarterParts {
   /** Everything at this node that reads the group's index. */
   readonly readers: readonly Readers[];
   /** Held shared by calls that create or continue a subscription of the group. */
-  readonly changes: SharedMutex;
+  readonly changes: ReadWriteLock;
 }
 
 /**
@@ -24,11 +24,11 @@ export interface RestarterParts {
  * attempt in progress is aborted, so each reader repeats at most one event that it had delivered below the block.
  */
 export class Restarter {
-  readonly #parts: RestarterParts;
+  readonly #options: RestarterOptions;
   #isDue = false;
 
-  constructor(parts: RestarterParts) {
-    this.#parts = parts;
+  constructor(options: RestarterOptions) {
+    this.#options = options;
   }
 
   /** Whether an earlier call failed and left the readers stopped. */
@@ -41,7 +41,7 @@ export class Restarter {
    * or {@link restart}. @throws LeaseLostError, and what the store throws.
    */
   async rollBack(to: BlockRef, lease?: GroupLease): Promise<RollBack> {
-    const { store, groupId, progress } = this.#parts;
+    const { store, groupId, progress } = this.#options;
     // Callers that wait for a later block cannot learn what becomes of it.
     progress.rollBackTo(to.number);
     const { done } = await this.#run(() => store.rollBack(groupId, to, lease));
@@ -55,7 +55,7 @@ export class Restarter {
   }
 
   #run<T>(change: () => Promise<T>): Promise<{ readonly done: T; readonly head: IndexHead | undefined }> {
-    const { changes, readers, groupId, progressWriter, progress, store } = this.#parts;
+    const { changes, readers, groupId, progressWriter, progress, store } = this.#options;
     this.#isDue = true;
     return changes.exclusive(async () => {
       await Promise.all(readers.map((one) => one.stop(groupId)));

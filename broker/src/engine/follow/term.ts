@@ -22,7 +22,7 @@ const retryDelayMsMax = 1_000;
 /** Wait between two checks whether the chain is away, in milliseconds. */
 const outagePollMs = 1_000;
 
-export interface TermParts {
+export interface TermOptions {
   readonly ledger: Ledger;
   readonly watcher: Watcher;
   readonly createFollower: (lease: GroupLease) => Follower;
@@ -39,17 +39,17 @@ export type TermOutcome = "lost" | "away" | "ended";
 
 /** Follows a group for as long as this node holds the lease. */
 export class Term {
-  readonly #parts: TermParts;
+  readonly #options: TermOptions;
   readonly #lease: GroupLease;
   readonly #overtaken: Overtaken;
   readonly #trouble: ReportedTrouble;
   #failures = 0;
 
-  constructor(parts: TermParts, lease: GroupLease) {
-    this.#parts = parts;
+  constructor(options: TermOptions, lease: GroupLease) {
+    this.#options = options;
     this.#lease = lease;
-    this.#overtaken = new Overtaken(parts);
-    this.#trouble = new ReportedTrouble(parts.logger, "following failed", "following again");
+    this.#overtaken = new Overtaken(options);
+    this.#trouble = new ReportedTrouble(options.logger, "following failed", "following again");
   }
 
   /** See {@link Overtaken.hear}. */
@@ -91,7 +91,7 @@ export class Term {
    * else moves the store under this lease.
    */
   async #follow(signal: AbortSignal): Promise<void> {
-    const { watcher, createFollower, ledger, progress, health } = this.#parts;
+    const { watcher, createFollower, ledger, progress, health } = this.#options;
     const head = await watcher.catchUp(signal);
     if (signal.aborted) return;
     // Callers may wait for a block of a branch that is gone: end their waits.
@@ -105,22 +105,22 @@ export class Term {
   #onStep(): void {
     this.#failures = 0;
     this.#trouble.done();
-    this.#parts.health.follows();
+    this.#options.health.follows();
   }
 
   async #waitAfter(error: unknown, signal: AbortSignal): Promise<"away" | undefined> {
-    const { health, clock } = this.#parts;
+    const { health, clock } = this.#options;
     this.#failures += 1;
     health.failed(error);
     this.#trouble.failed(error);
     if (this.#failures >= failuresMax && !isBrokerError(error, "storeUnreachable")) return "away";
-    await pause(clock, retryDelayMs(this.#failures, this.#parts), signal);
+    await pause(clock, retryDelayMs(this.#failures, this.#options), signal);
     return undefined;
   }
 
   /** Aborts `away` when another node should follow. */
   async #watchChain(away: AbortController, signal: AbortSignal): Promise<void> {
-    const { clock, logger, progress } = this.#parts;
+    const { clock, logger, progress } = this.#options;
     const since = clock.monotonic();
     while (!signal.aborted) {
       const isOvertaken = await this.#overtaken.look(signal);
@@ -133,7 +133,7 @@ export class Term {
 
   /** Whether the chain has been away for too long during this term. */
   #isChainAway(since: number): boolean {
-    const { clock, ledger, limits } = this.#parts;
+    const { clock, ledger, limits } = this.#options;
     const { outage } = ledger.view();
     return outage !== undefined && clock.monotonic() - Math.max(outage.since, since) >= limits.outageToleranceMs;
   }

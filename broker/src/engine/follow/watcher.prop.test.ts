@@ -11,7 +11,7 @@ import { matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import { SharedMutex } from "../../lib/shared-mutex.ts";
+import { ReadWriteLock } from "../../lib/read-write-lock.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
@@ -127,7 +127,7 @@ class Node {
     this.#watcher = new Watcher({
       ...this.#parts,
       health: new IndexHealth(clock),
-      restarter: new Restarter({ ...this.#parts, changes: new SharedMutex(), readers: [neverStopped] }),
+      restarter: new Restarter({ ...this.#parts, changes: new ReadWriteLock(), readers: [neverStopped] }),
       page: options.page,
     });
   }
@@ -237,19 +237,17 @@ class Node {
   #createWorker(subscription: CallbackSubscription): DeliveryWorker {
     const { filter, cursor } = subscription;
     const findGeneration = async (): Promise<number> => (await this.#store.findHead(defaultGroupId))?.generation ?? 0;
-    return new DeliveryWorker(subscription, {
-      troubles: new Troubles(),
-      ...this.#parts,
-      feed: new Feed({
+    const order = { filters: [filter], interest: toInterest(filter), after: cursor };
+    const feed = new Feed({ ...this.#parts, ...order, findGeneration });
+    return new DeliveryWorker(
+      { subscription, feed },
+      {
+        troubles: new Troubles(),
         ...this.#parts,
-        filters: [filter],
-        interest: toInterest(filter),
-        after: cursor,
-        findGeneration,
-      }),
-      failures: new ReceiverFailures(this.#parts.clock),
-      onGivenUp: () => expect.unreachable("every attempt is accepted"),
-    });
+        failures: new ReceiverFailures(this.#parts.clock),
+        onGivenUp: () => expect.unreachable("every attempt is accepted"),
+      },
+    );
   }
 }
 

@@ -16,7 +16,7 @@ export interface WatchPage {
 
 export const watchPageDefault: WatchPage = { batchesMax: 1_024, bytesMax: 4 * 1024 * 1024 };
 
-export interface WatcherParts {
+export interface WatcherOptions {
   readonly groupId: GroupId;
   readonly store: Store;
   readonly progress: IndexProgress;
@@ -32,12 +32,12 @@ export interface WatcherParts {
  * and ends at the end of a block, to which the progress moves in the same turn. If a page does not reach the head, the next one continues.
  */
 export class Watcher {
-  readonly #parts: WatcherParts;
+  readonly #options: WatcherOptions;
   /** Whether the database lost a part of the index, and no line of the log says so yet. */
   #hasLost = false;
 
-  constructor(parts: WatcherParts) {
-    this.#parts = parts;
+  constructor(options: WatcherOptions) {
+    this.#options = options;
   }
 
   /**
@@ -51,19 +51,19 @@ export class Watcher {
   }
 
   #findHead(): Promise<IndexHead | undefined> {
-    const { store, groupId } = this.#parts;
+    const { store, groupId } = this.#options;
     return store.findHead(groupId);
   }
 
   #isAt(head: IndexHead | undefined): boolean {
-    const { progress, restarter } = this.#parts;
+    const { progress, restarter } = this.#options;
     const { blockNumber, generation } = progress;
     return !restarter.isDue && blockNumber === numberOf(head) && generation === generationOf(head);
   }
 
   /** Catches up towards `head`. Returns the head that the index has now. */
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
-    const { progress, hub, groupId } = this.#parts;
+    const { progress, hub, groupId } = this.#options;
     const isFirst = progress.generation === -1;
     if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
@@ -73,7 +73,7 @@ export class Watcher {
   }
 
   async #feed(head: IndexHead): Promise<IndexHead | undefined> {
-    const { progress, hub, groupId } = this.#parts;
+    const { progress, hub, groupId } = this.#options;
     const fill = await this.#read(head);
     const now = await this.#findHead();
     // Batches read under another generation may belong to blocks that are gone.
@@ -86,7 +86,7 @@ export class Watcher {
 
   /** Also true for a database that was restored from a backup, or that lost confirmed writes. */
   #hasRolledBack(head: IndexHead | undefined): boolean {
-    const { progress, restarter } = this.#parts;
+    const { progress, restarter } = this.#options;
     if (restarter.isDue || generationOf(head) !== progress.generation) return true;
     this.#hasLost ||= numberOf(head) < progress.blockNumber;
     return this.#hasLost;
@@ -94,7 +94,7 @@ export class Watcher {
 
   /** Reads what comes after the progress: up to the head, or to the last block that is whole in the page. */
   async #read(head: IndexHead): Promise<Fill> {
-    const { store, groupId, progress, page = watchPageDefault } = this.#parts;
+    const { store, groupId, progress, page = watchPageDefault } = this.#options;
     const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
     const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
     const batches = await store.readBatches(groupId, range);
@@ -108,13 +108,13 @@ export class Watcher {
   }
 
   #skipTo(head: IndexHead | undefined): void {
-    const { progress, hub, groupId } = this.#parts;
+    const { progress, hub, groupId } = this.#options;
     hub.fallBehind(groupId);
     progress.advanceTo(numberOf(head));
   }
 
   async #restart(): Promise<IndexHead | undefined> {
-    const { restarter, progress } = this.#parts;
+    const { restarter, progress } = this.#options;
     const { generation } = progress;
     const head = await restarter.restart();
     this.#report(head, { isSame: generationOf(head) === generation });
@@ -122,7 +122,7 @@ export class Watcher {
   }
 
   #report(head: IndexHead | undefined, { isSame }: { readonly isSame: boolean }): void {
-    const { logger, health } = this.#parts;
+    const { logger, health } = this.#options;
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     if (isSame && !this.#hasLost) {
       logger.info("readers restarted after a failed roll-back", place);

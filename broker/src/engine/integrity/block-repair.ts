@@ -11,7 +11,7 @@ const batchesMax = 10_000;
 /** Most bytes of events in a block under repair. */
 const bytesMax = 64 * 1024 * 1024;
 
-export interface BlockRepairParts {
+export interface BlockRepairOptions {
   readonly groupId: GroupId;
   readonly chainCheck: ChainCheck;
   readonly chainDamage: ChainDamage;
@@ -22,15 +22,15 @@ export interface BlockRepairParts {
 
 /** Repairs damaged blocks in the chain's file from the index. Health reports the blocks that it cannot repair. */
 export class BlockRepair {
-  readonly #parts: BlockRepairParts;
+  readonly #options: BlockRepairOptions;
 
-  constructor(parts: BlockRepairParts) {
-    this.#parts = parts;
+  constructor(options: BlockRepairOptions) {
+    this.#options = options;
   }
 
   /** Checks one block against its hashes and repairs it if it is damaged. A block that is known to be damaged is not read again. */
   async inspect(blockNumber: number): Promise<BlockState> {
-    const { chainCheck, chainDamage } = this.#parts;
+    const { chainCheck, chainDamage } = this.#options;
     if (chainDamage.has(blockNumber)) return "damaged";
     const checked = await chainCheck.check(blockNumber);
     const damaged = checked?.damaged.find(({ number }) => number === blockNumber);
@@ -40,7 +40,7 @@ export class BlockRepair {
 
   /** Returns whether the block fits its hashes afterwards. */
   async repair({ number, reason }: DamagedBlock): Promise<boolean> {
-    const { chainDamage, metrics, logger, groupId } = this.#parts;
+    const { chainDamage, metrics, logger, groupId } = this.#options;
     if (await this.#mend(number)) {
       chainDamage.clear(number);
       metrics.chainDamaged(groupId, "mended");
@@ -56,15 +56,15 @@ export class BlockRepair {
 
   async #mend(number: number): Promise<boolean> {
     try {
-      return await this.#parts.chainCheck.mend(number, await this.#batchesOf(number));
+      return await this.#options.chainCheck.mend(number, await this.#batchesOf(number));
     } catch (error) {
-      this.#parts.logger.debug("block not mended", { blockNumber: number, error });
+      this.#options.logger.debug("block not mended", { blockNumber: number, error });
       return false;
     }
   }
 
   async #batchesOf(number: number): Promise<readonly AddressedBatch[]> {
-    const { store, groupId } = this.#parts;
+    const { store, groupId } = this.#options;
     const range = { after: endOfBlock(number - 1), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };
     const batches = await store.readBatches(groupId, range);
     const topics = await store.findTopics(groupId, [...new Set(batches.map(({ topic }) => topic))]);

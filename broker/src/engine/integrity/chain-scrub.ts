@@ -1,27 +1,27 @@
-import { BlockRepair, type BlockRepairParts } from "./block-repair.ts";
+import { BlockRepair, type BlockRepairOptions } from "./block-repair.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
 /** Checks every block of the chain's file against its hashes, and repairs damaged blocks from the index. */
 export class ChainScrub implements Scrubbable {
   readonly part = "chain";
-  readonly #parts: BlockRepairParts;
+  readonly #options: BlockRepairOptions;
   readonly #repair: BlockRepair;
   #from = 0;
   #damaged = 0;
   #mended = 0;
 
-  constructor(parts: BlockRepairParts) {
-    this.#parts = parts;
-    this.#repair = new BlockRepair(parts);
+  constructor(options: BlockRepairOptions) {
+    this.#options = options;
+    this.#repair = new BlockRepair(options);
   }
 
   get progress() {
-    const advice = this.#parts.chainDamage.warning;
+    const advice = this.#options.chainDamage.warning;
     return { checked: this.#from, damaged: this.#damaged, mended: this.#mended, advice };
   }
 
   async step(): Promise<boolean> {
-    const { chainCheck, chainDamage, groupId, metrics } = this.#parts;
+    const { chainCheck, chainDamage, groupId, metrics } = this.#options;
     const from = this.#from;
     const checked = await chainCheck.check(from);
     if (checked === undefined) return false;

@@ -10,7 +10,7 @@ const batchesPerStepMax = 64;
 /** Bytes of encoded events with which a step ends. */
 const bytesPerStepMax = 1024 * 1024;
 
-export interface IndexScrubParts {
+export interface IndexScrubOptions {
   readonly groupId: GroupId;
   /** One that mends what it reads. */
   readonly store: Store;
@@ -21,7 +21,7 @@ export interface IndexScrubParts {
 /** Reads every batch of a group's index in its order, and looks each of them up as getEvent does: by its topic. */
 export class IndexScrub implements Scrubbable {
   readonly part = "index";
-  readonly #parts: IndexScrubParts;
+  readonly #options: IndexScrubOptions;
   readonly #damagedBlocks = new Set<number>();
   #after: Position = positionZero;
   /** The next block that is passed over; what comes before it is read. */
@@ -29,18 +29,18 @@ export class IndexScrub implements Scrubbable {
   #batches = 0;
   readonly #mendedBefore: number;
 
-  constructor(parts: IndexScrubParts) {
-    this.#parts = parts;
-    this.#mendedBefore = parts.mender.mendedIn(parts.groupId);
+  constructor(options: IndexScrubOptions) {
+    this.#options = options;
+    this.#mendedBefore = options.mender.mendedIn(options.groupId);
   }
 
   get progress() {
-    const mended = this.#parts.mender.mendedIn(this.#parts.groupId) - this.#mendedBefore;
+    const mended = this.#options.mender.mendedIn(this.#options.groupId) - this.#mendedBefore;
     return { checked: this.#batches, damaged: mended + this.#damagedBlocks.size, mended };
   }
 
   async step(): Promise<boolean> {
-    const { store, groupId } = this.#parts;
+    const { store, groupId } = this.#options;
     const head = await store.findHead(groupId);
     if (head === undefined) return false;
     try {
@@ -55,7 +55,7 @@ export class IndexScrub implements Scrubbable {
   }
 
   async #read(upToBlock: number): Promise<boolean> {
-    const { store, groupId, metrics } = this.#parts;
+    const { store, groupId, metrics } = this.#options;
     const upTo = endOfBlock(upToBlock);
     const limits = { batchesMax: batchesPerStepMax, bytesMax: bytesPerStepMax };
     const batches = await store.readBatches(groupId, { after: this.#after, upTo, topic: undefined, ...limits });

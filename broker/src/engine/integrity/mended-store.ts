@@ -5,7 +5,7 @@ import type { Store } from "../../ports/store.ts";
 import type { Mender } from "./mender.ts";
 import type { Troubles } from "./troubles.ts";
 
-export interface MendedStoreParts {
+export interface MendedStoreOptions {
   readonly mender: Mender;
   readonly troubles: Troubles;
   readonly logger: Logger;
@@ -23,7 +23,7 @@ type Own = Pick<
 >;
 
 /** A store whose batches are mended from the chain where they are damaged, and which reports subscriptions that are. */
-export function createMendedStore(store: Store, { mender, troubles, logger }: MendedStoreParts): Store {
+export function createMendedStore(store: Store, { mender, troubles, logger }: MendedStoreOptions): Store {
   const report = (rows: readonly Subscription[]): readonly Subscription[] => {
     for (const { id, state } of rows) if (state === "damaged") reportDamaged(id, { troubles, logger });
     return rows;
@@ -55,7 +55,7 @@ function bound(store: Store, name: string | symbol): unknown {
 
 const remedy = "unSubscribe it, then subscribe again with the offset from which to deliver";
 
-function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<MendedStoreParts, "mender">): void {
+function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<MendedStoreOptions, "mender">): void {
   if (troubles.has(id)) return;
   troubles.note(id, { groupId: undefined, reason: `its row in the store is damaged; ${remedy}` });
   logger.error("subscription not delivered: its row in the store is damaged", { subscriptionId: id, remedy });

@@ -17,11 +17,11 @@ const chainOfBlocksMax = 64;
 /** Most repeats of one read, each after the repair of a block. */
 const mendsPerReadMax = 256;
 /** Damaged places that are remembered as logged; further ones are not logged. */
-const toldMax = 10_000;
+const reportedMax = 10_000;
 /** How long the chain may take to give a block. */
 const readTimeoutMs = 30_000;
 
-export interface MenderParts {
+export interface MenderOptions {
   readonly ledgers: readonly Ledger[];
   readonly store: Store;
   readonly clock: Clock;
@@ -31,13 +31,13 @@ export interface MenderParts {
 
 /** Repairs damaged batches of the index from the chain. */
 export class Mender {
-  readonly #parts: MenderParts;
+  readonly #options: MenderOptions;
   readonly #turns = new KeyedMutex<GroupId>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #mended = new Map<GroupId, number>();
 
-  constructor(parts: MenderParts) {
-    this.#parts = parts;
+  constructor(options: MenderOptions) {
+    this.#options = options;
   }
 
   /** Reads. If the index is damaged, repairs it and reads again. @throws BrokerError 200208 if the chain does not have the damaged part. */
@@ -73,7 +73,7 @@ export class Mender {
     try {
       let count = 0;
       for (const block of damage.blocks) count += await this.#mendBlock(groupId, block);
-      if (count > 0) this.#told.delete(keyOf(groupId, damage));
+      if (count > 0) this.#reported.delete(keyOf(groupId, damage));
       return count;
     } catch (error) {
       throw this.#refusal(groupId, damage, error);
@@ -84,10 +84,10 @@ export class Mender {
   #refusal(groupId: GroupId, damage: IndexDamagedError, cause?: unknown): BrokerError {
     const why = cause instanceof Error ? cause.message : "the chain holds nothing that fits";
     const key = keyOf(groupId, damage);
-    if (!this.#told.has(key) && this.#told.size < toldMax) {
-      this.#told.add(key);
-      this.#parts.metrics.indexDamaged(groupId, "unmended");
-      this.#parts.logger.error("index damaged, and not mended", { groupId, reason: damage.message, why });
+    if (!this.#reported.has(key) && this.#reported.size < reportedMax) {
+      this.#reported.add(key);
+      this.#options.metrics.indexDamaged(groupId, "unmended");
+      this.#options.logger.error("index damaged, and not mended", { groupId, reason: damage.message, why });
     }
     return new BrokerError("indexDamaged", {
       details: `${damage.message}; not mended from the chain: ${why}`,
@@ -112,11 +112,11 @@ export class Mender {
   }
 
   async #tryBlock(groupId: GroupId, blockNumber: number): Promise<number | IndexDamagedError> {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     const batches = await this.#readBatches(groupId, blockNumber);
     try {
       const mended = await store.mendBatches(groupId, batches);
-      for (const batch of mended) this.#tell(groupId, batch);
+      for (const batch of mended) this.#report(groupId, batch);
       return mended.length;
     } catch (error) {
       if (error instanceof IndexDamagedError && error.blocks.some((block) => block < blockNumber)) return error;
@@ -126,7 +126,7 @@ export class Mender {
 
   /** The batches of a block as the chain has them, indexed. */
   async #readBatches(groupId: GroupId, blockNumber: number): Promise<readonly EventBatch[]> {
-    const { ledgers, store, clock } = this.#parts;
+    const { ledgers, store, clock } = this.#options;
     const ledger = ledgers.find((one) => one.groupId === groupId);
     using deadline = new Deadline(clock, readTimeoutMs);
     const block = await ledger?.readBlock(blockNumber, deadline.signal);
@@ -140,12 +140,12 @@ export class Mender {
   /** Names of the indexed topics in the block, including those that it opens. */
   async #findNames(groupId: GroupId, { entries }: LedgerBlock): Promise<Map<Address, TopicName>> {
     const addresses = [...new Set(entries.map(({ address }) => address))];
-    const topics = await this.#parts.store.findTopicsByAddress(groupId, addresses);
+    const topics = await this.#options.store.findTopicsByAddress(groupId, addresses);
     return new Map(topics.map(({ address, name }) => [address, name]));
   }
 
-  #tell(groupId: GroupId, { topic, firstSequence, count, blockNumber }: EventBatch): void {
-    const { metrics, logger } = this.#parts;
+  #report(groupId: GroupId, { topic, firstSequence, count, blockNumber }: EventBatch): void {
+    const { metrics, logger } = this.#options;
     this.#mended.set(groupId, this.mendedIn(groupId) + 1);
     metrics.indexDamaged(groupId, "mended");
     const place = { topic, firstSequence, lastSequence: firstSequence + count - 1, blockNumber };

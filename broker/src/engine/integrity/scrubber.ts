@@ -32,7 +32,7 @@ export interface ScrubReport extends ScrubProgress {
   readonly part: Scrubbable["part"];
 }
 
-export interface ScrubberParts {
+export interface ScrubberOptions {
   readonly groupId: GroupId;
   /** Begins a round. */
   readonly begin: () => readonly Scrubbable[];
@@ -46,27 +46,27 @@ export interface ScrubberParts {
 
 /** Reads everything that a group has, slowly, in rounds. */
 export class Scrubber {
-  readonly #parts: ScrubberParts;
+  readonly #options: ScrubberOptions;
 
-  constructor(parts: ScrubberParts) {
-    this.#parts = parts;
+  constructor(options: ScrubberOptions) {
+    this.#options = options;
   }
 
   /** Runs until `signal` aborts. It never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, limits, isDue } = this.#parts;
+    const { clock, limits, isDue } = this.#options;
     const { scrubPeriodMs } = limits;
     if (scrubPeriodMs === 0) return;
     await pause(clock, Math.min(scrubPeriodMs, firstWaitMsMax), signal);
     while (!signal.aborted) {
-      if (isDue()) for (const one of this.#parts.begin()) await this.#goThrough(one, signal);
+      if (isDue()) for (const one of this.#options.begin()) await this.#goThrough(one, signal);
       await pause(clock, scrubPeriodMs, signal);
     }
   }
 
   /** One round without pauses. @throws an error of a read. */
   async runOnce(): Promise<readonly ScrubReport[]> {
-    const { groupId, begin } = this.#parts;
+    const { groupId, begin } = this.#options;
     const reports: ScrubReport[] = [];
     for (const one of begin()) {
       while (await one.step()) continue;
@@ -76,7 +76,7 @@ export class Scrubber {
   }
 
   async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<void> {
-    const { clock, logger, isDue, metrics, groupId } = this.#parts;
+    const { clock, logger, isDue, metrics, groupId } = this.#options;
     const startedAt = clock.monotonic();
     try {
       while (!signal.aborted && isDue() && (await one.step())) await pause(clock, restMs, signal);

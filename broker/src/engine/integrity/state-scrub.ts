@@ -5,7 +5,7 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { ChainDamage } from "./chain-damage.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
-export interface StateScrubParts {
+export interface StateScrubOptions {
   readonly groupId: GroupId;
   readonly chainCheck: ChainCheck;
   readonly chainDamage: ChainDamage;
@@ -16,25 +16,25 @@ export interface StateScrubParts {
 /** Checks every node and code of the chain's newest state against its hash. */
 export class StateScrub implements Scrubbable {
   readonly part = "state";
-  readonly #parts: StateScrubParts;
+  readonly #options: StateScrubOptions;
   #from: StatePlace | undefined;
   #isDone = false;
   #checked = 0;
   #damaged = 0;
   #mended = 0;
 
-  constructor(parts: StateScrubParts) {
-    this.#parts = parts;
+  constructor(options: StateScrubOptions) {
+    this.#options = options;
   }
 
   get progress() {
-    const advice = this.#damaged > this.#mended ? this.#parts.chainDamage.warning : undefined;
+    const advice = this.#damaged > this.#mended ? this.#options.chainDamage.warning : undefined;
     return { checked: this.#checked, damaged: this.#damaged, mended: this.#mended, advice };
   }
 
   async step(): Promise<boolean> {
     if (this.#isDone) return false;
-    const { next, nodes, damaged, mended } = await this.#parts.chainCheck.checkState(this.#from);
+    const { next, nodes, damaged, mended } = await this.#options.chainCheck.checkState(this.#from);
     this.#checked += nodes;
     this.#damaged += damaged.length + mended;
     this.#mended += mended;
@@ -42,18 +42,18 @@ export class StateScrub implements Scrubbable {
     for (const reason of damaged) this.#reportDamaged(reason);
     this.#from = next;
     this.#isDone = next === undefined;
-    if (this.#isDone && this.#damaged === this.#mended) this.#parts.chainDamage.clearState();
+    if (this.#isDone && this.#damaged === this.#mended) this.#options.chainDamage.clearState();
     return true;
   }
 
   #reportMended(nodes: number): void {
-    const { metrics, logger, groupId } = this.#parts;
+    const { metrics, logger, groupId } = this.#options;
     for (let node = 0; node < nodes; node += 1) metrics.chainDamaged(groupId, "mended");
     logger.warn("chain state damaged, written again from memory", { nodes });
   }
 
   #reportDamaged(reason: string): void {
-    const { metrics, logger, groupId, chainDamage } = this.#parts;
+    const { metrics, logger, groupId, chainDamage } = this.#options;
     if (chainDamage.hasState(reason)) return;
     chainDamage.noteState(reason);
     metrics.chainDamaged(groupId, "unmended");

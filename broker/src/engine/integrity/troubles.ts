@@ -7,9 +7,9 @@ interface Trouble {
   readonly reason: string;
 }
 
-/** Subscriptions and whole groups that are not delivered because the store cannot be read. */
+/** Readers of events (subscriptions, sessions, shares) and whole groups that are not delivered because the store cannot be read. */
 export class Troubles {
-  readonly #bySubscription = new Map<SubscriptionId, Trouble>();
+  readonly #byReader = new Map<string, Trouble>();
   readonly #byGroup = new Map<GroupId, string>();
 
   /** Nothing of a group is delivered. */
@@ -22,26 +22,39 @@ export class Troubles {
   }
 
   note(id: SubscriptionId, trouble: Trouble): void {
-    this.#bySubscription.set(id, trouble);
+    this.noteReader(nameOf(id), trouble);
   }
 
   clear(id: SubscriptionId): void {
-    this.#bySubscription.delete(id);
+    this.clearReader(nameOf(id));
   }
 
   has(id: SubscriptionId): boolean {
-    return this.#bySubscription.has(id);
+    return this.#byReader.has(nameOf(id));
+  }
+
+  /** `name` is what health calls it. */
+  noteReader(name: string, trouble: Trouble): void {
+    this.#byReader.set(name, trouble);
+  }
+
+  clearReader(name: string): void {
+    this.#byReader.delete(name);
   }
 
   /** Why a group is not ready; undefined while it has no trouble. */
   reasonOf(groupId: GroupId): string | undefined {
     const whole = this.#byGroup.get(groupId);
     if (whole !== undefined) return whole;
-    const found = [...this.#bySubscription].filter(([, one]) => one.groupId === undefined || one.groupId === groupId);
+    const found = [...this.#byReader].filter(([, one]) => one.groupId === undefined || one.groupId === groupId);
     const [first] = found;
     if (first === undefined) return undefined;
-    const [id, { reason }] = first;
+    const [name, { reason }] = first;
     const others = found.length === 1 ? "" : ` (and ${found.length - 1} more)`;
-    return `subscription ${id} is not delivered${others}: ${reason}`;
+    return `${name} is not delivered${others}: ${reason}`;
   }
+}
+
+function nameOf(id: SubscriptionId): string {
+  return `subscription ${id}`;
 }

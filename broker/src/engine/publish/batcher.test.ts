@@ -12,7 +12,7 @@ afterEach(() => engine.stop());
 
 const topic = (name: string) => ({ topic: name, groupId: undefined });
 
-/** A chain whose transactions hold at most so many bytes of events, which nobody was told. */
+/** A chain whose transactions hold at most `bytesMax` bytes of events; the engine does not know that limit. */
 async function startNarrow(
   bytesMax: number,
   fails: (texts: string) => boolean = () => false,

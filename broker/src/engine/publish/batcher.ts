@@ -17,7 +17,7 @@ import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
 import { notIndexed, toRefusal } from "./refusals.ts";
 
-export interface BatcherParts {
+export interface BatcherOptions {
   readonly ledger: Ledger;
   readonly progress: IndexProgress;
   readonly topics: Pick<OpenTopics, "forget">;
@@ -54,7 +54,7 @@ export interface TopicEvent {
  * be. {@link Pacing} says when the oldest draft goes. Events of one topic are committed in the order in which they were added.
  */
 export class Batcher {
-  readonly #parts: BatcherParts;
+  readonly #options: BatcherOptions;
   readonly #pacing: Pacing;
   /** Oldest first; all but the last are full. */
   readonly #drafts: Draft[] = [];
@@ -70,9 +70,9 @@ export class Batcher {
   #idle: Deferred<void> | undefined;
   #roomWaiters: (() => void)[] = [];
 
-  constructor(parts: BatcherParts) {
-    this.#parts = parts;
-    this.#pacing = new Pacing(parts.limits);
+  constructor(options: BatcherOptions) {
+    this.#options = options;
+    this.#pacing = new Pacing(options.limits);
   }
 
   /**
@@ -81,11 +81,8 @@ export class Batcher {
    * @throws BrokerError 200300 too much waits.
    */
   add({ topic, payload, onSettled, claim }: TopicEvent): void {
-    const { publishesWaitingMax, publishBytesWaitingMax } = this.#parts.limits;
     const bytes = encodedBytes(payload);
-    if (this.#waitingCount >= publishesWaitingMax || this.#waitingBytes + bytes > publishBytesWaitingMax) {
-      throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
-    }
+    this.#checkRoom(1, bytes);
     this.#schedule();
     const submission = { topic, payload, bytes, since: this.#turnAt, onSettled, claim };
     this.#openDraft(submission).add(submission);
@@ -93,9 +90,28 @@ export class Batcher {
     this.#waitingBytes += bytes;
   }
 
+  /** As {@link add}, for events that are a transaction of their own. @throws BrokerError 200202 they do not fit into one; 200300. */
+  addAll(events: readonly TopicEvent[]): void {
+    const draft = new Draft({ isWhole: true });
+    this.#schedule();
+    for (const event of events) draft.add({ ...event, bytes: encodedBytes(event.payload), since: this.#turnAt });
+    if (!draft.isWithin(this.#options.ledger.limits)) throw tooLarge();
+    this.#checkRoom(draft.count, draft.bytes);
+    this.#drafts.push(draft);
+    this.#waitingCount += draft.count;
+    this.#waitingBytes += draft.bytes;
+  }
+
+  #checkRoom(count: number, bytes: number): void {
+    const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
+    if (this.#waitingCount + count > publishesWaitingMax || this.#waitingBytes + bytes > publishBytesWaitingMax) {
+      throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
+    }
+  }
+
   /** Whether any valid event can be added. Half of the bytes are kept for what is on its way here: an event takes a small part of them. */
   get hasRoom(): boolean {
-    const { publishesWaitingMax, publishBytesWaitingMax } = this.#parts.limits;
+    const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
     return this.#waitingCount < publishesWaitingMax && this.#waitingBytes < publishBytesWaitingMax / 2;
   }
 
@@ -119,7 +135,7 @@ export class Batcher {
 
   #openDraft(submission: Submission): Draft {
     const last = this.#drafts.at(-1);
-    if (last?.hasRoomFor(submission, this.#parts.ledger.limits) === true) return last;
+    if (last?.hasRoomFor(submission, this.#options.ledger.limits) === true) return last;
     const draft = new Draft();
     this.#drafts.push(draft);
     return draft;
@@ -129,15 +145,15 @@ export class Batcher {
   #schedule(): void {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
-    this.#turnAt = this.#parts.clock.monotonic();
-    this.#parts.clock.soon(() => {
+    this.#turnAt = this.#options.clock.monotonic();
+    this.#options.clock.soon(() => {
       this.#isPumpDue = false;
       this.#pump();
     });
   }
 
   #pump(): void {
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#options;
     const now = clock.monotonic();
     this.#expire(now);
     for (let [draft] = this.#drafts; draft !== undefined; [draft] = this.#drafts) {
@@ -157,11 +173,11 @@ export class Batcher {
   }
 
   get #isBlocked(): boolean {
-    return this.#splits > 0 || this.#pacing.underWay >= this.#parts.ledger.limits.transactionsInFlightMax;
+    return this.#splits > 0 || this.#pacing.underWay >= this.#options.ledger.limits.transactionsInFlightMax;
   }
 
   #isFull(draft: Draft): boolean {
-    return this.#drafts.length > 1 || draft.isFull(this.#parts.ledger.limits);
+    return this.#drafts.length > 1 || draft.isFull(this.#options.ledger.limits);
   }
 
   /** Keeps the earliest of the times asked for; a pump that comes too early asks again. */
@@ -169,7 +185,7 @@ export class Batcher {
     const due = now + waitMs;
     if (this.#timer !== undefined && this.#timer.due <= due) return;
     this.#timer?.cancel();
-    const cancel = this.#parts.clock.after(waitMs, () => {
+    const cancel = this.#options.clock.after(waitMs, () => {
       this.#timer = undefined;
       this.#pump();
     });
@@ -178,7 +194,7 @@ export class Batcher {
 
   /** Refuses drafts whose first event has waited longer than a transaction may take: they were never sent, so the callers may try again. */
   #expire(now: number): void {
-    const oldest = now - this.#parts.limits.transactionTimeoutMs;
+    const oldest = now - this.#options.limits.transactionTimeoutMs;
     for (let [draft] = this.#drafts; draft !== undefined && draft.firstAt <= oldest; [draft] = this.#drafts) {
       this.#drop(draft);
       this.#refuseAll(draft.batches, new BrokerError("busy", { details: "no transaction took the event in time" }));
@@ -190,7 +206,7 @@ export class Batcher {
     this.#drafts.shift();
     this.#waitingCount -= draft.count;
     this.#waitingBytes -= draft.bytes;
-    if (this.#roomWaiters.length > 0) this.#parts.clock.soon(() => this.#callWaiters());
+    if (this.#roomWaiters.length > 0) this.#options.clock.soon(() => this.#callWaiters());
   }
 
   #callWaiters(): void {
@@ -204,7 +220,7 @@ export class Batcher {
   }
 
   async #commit(draft: Draft): Promise<void> {
-    const { clock, metrics, ledger, recorder } = this.#parts;
+    const { clock, metrics, ledger, recorder } = this.#options;
     const { count: events } = draft;
     const startedAt = clock.monotonic();
     this.#pacing.started(startedAt);
@@ -212,7 +228,9 @@ export class Batcher {
       const recorded = recorder.record(draft);
       const batches = recorded instanceof Promise ? await recorded : recorded;
       if (batches.length === 0) return;
-      const isCommitted = await this.#deliver(batches, (parts) => this.#splitInTurn(parts));
+      const isCommitted = await this.#deliver(batches, async (options) =>
+        draft.isWhole ? this.#refuseAll(options, tooLarge()) : this.#splitInTurn(options),
+      );
       const durationMs = clock.monotonic() - startedAt;
       if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
     } finally {
@@ -267,29 +285,29 @@ export class Batcher {
   }
 
   #settle(batches: readonly DraftBatch[], outcomes: readonly BatchOutcome[]): void {
-    const { metrics, ledger, topics } = this.#parts;
+    const { metrics, ledger, topics } = this.#options;
     let committed = 0;
     for (const [index, batch] of batches.entries()) {
       const outcome = outcomes[index];
       if (outcome?.status === "committed") {
-        batch.commit(outcome, this.#parts);
+        batch.commit(outcome, this.#options);
         committed += batch.count;
       } else {
         // Query the index again, whatever the reason.
         topics.forget(batch.topic.name);
-        batch.refuse(toRefusal(outcome), this.#parts);
+        batch.refuse(toRefusal(outcome), this.#options);
       }
     }
     if (committed > 0) metrics.eventsPublished(ledger.groupId, committed);
   }
 
   #refuseAll(batches: readonly DraftBatch[], error: unknown): void {
-    for (const batch of batches) batch.refuse(error, this.#parts);
+    for (const batch of batches) batch.refuse(error, this.#options);
   }
 
   /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
   async #append(batches: readonly DraftBatch[]): Promise<readonly BatchOutcome[]> {
-    const { clock, ledger, limits, progress } = this.#parts;
+    const { clock, ledger, limits, progress } = this.#options;
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
     const outgoing = batches.map((batch) => batch.toOutgoing());
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
@@ -306,7 +324,7 @@ export class Batcher {
    * fails here must not tell the caller to try again.
    */
   async #confirm(place: IndexedPlace): Promise<void> {
-    const { isIndexed } = this.#parts;
+    const { isIndexed } = this.#options;
     if (isIndexed === undefined) return;
     const found = await isIndexed(place).catch((cause: unknown) => {
       throw notIndexed(place.blockNumber, cause);
@@ -325,6 +343,12 @@ function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcom
     if (newest === undefined || blockNumber >= newest.blockNumber) newest = { topic, sequence, blockNumber };
   }
   return newest;
+}
+
+function tooLarge(): BrokerError {
+  return new BrokerError("transactionFailed", {
+    details: "the events are too large for one transaction of this chain",
+  });
 }
 
 function isDivisible(batches: readonly DraftBatch[]): boolean {

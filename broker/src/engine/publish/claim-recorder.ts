@@ -10,7 +10,7 @@ import type { Draft, DraftBatch } from "./draft.ts";
 /** How long a transaction waits for the store to record the keys of its publishes, in milliseconds. */
 const recordTimeoutMs = 10_000;
 
-export interface ClaimRecorderParts {
+export interface ClaimRecorderOptions {
   readonly keys: Pick<PublishKeys, "recordPublishKeys">;
   readonly progress: Pick<IndexProgress, "blockNumber">;
   readonly clock: Clock;
@@ -21,12 +21,12 @@ export interface ClaimRecorderParts {
  * the transaction. Transactions wait for those before them, so that topics keep their order; without any keys, nothing waits.
  */
 export class ClaimRecorder {
-  readonly #parts: ClaimRecorderParts;
+  readonly #options: ClaimRecorderOptions;
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ClaimRecorderParts) {
-    this.#parts = parts;
+  constructor(options: ClaimRecorderOptions) {
+    this.#options = options;
   }
 
   /** Returns the batches that remain; a promise only if a key must be recorded, for this draft or one before it. */
@@ -48,7 +48,7 @@ export class ClaimRecorder {
 
   /** Returns the claims that must leave their transaction. */
   async #recordAll(claims: readonly Claim[]): Promise<readonly Claim[]> {
-    const { progress, clock, keys } = this.#parts;
+    const { progress, clock, keys } = this.#options;
     const place = { after: endOfBlock(Math.max(0, progress.blockNumber)), recordedAt: clock.now() };
     const rows = claims.flatMap(({ unrecorded }) => (unrecorded === undefined ? [] : { ...unrecorded, ...place }));
     using deadline = new Deadline(clock, recordTimeoutMs);

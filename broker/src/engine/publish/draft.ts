@@ -122,6 +122,12 @@ export class Draft {
   #count = 0;
   #bytes = 0;
   #hasClaims = false;
+  /** Whether it is neither added to nor split. */
+  readonly isWhole: boolean;
+
+  constructor({ isWhole }: { readonly isWhole: boolean } = { isWhole: false }) {
+    this.isWhole = isWhole;
+  }
 
   get count(): number {
     return this.#count;
@@ -147,15 +153,26 @@ export class Draft {
 
   /** Whether an event has room. The first one has, however long it is. */
   hasRoomFor({ topic, bytes }: Pick<Submission, "topic" | "bytes">, limits: DraftLimits): boolean {
+    if (this.isWhole) return false;
     if (this.#count === 0) return true;
     const further = this.#batches.has(topic.name) ? this.#batches.size - 1 : this.#batches.size;
     const isWithin = this.#bytes + bytes + further * limits.bytesPerTopic <= limits.bytesPerTransactionMax;
     return this.#count < limits.eventsPerTransactionMax && isWithin;
   }
 
-  isFull({ eventsPerTransactionMax, bytesPerTransactionMax, bytesPerTopic }: DraftLimits): boolean {
-    const bytes = this.#bytes + (this.#batches.size - 1) * bytesPerTopic;
-    return this.#count >= eventsPerTransactionMax || bytes >= bytesPerTransactionMax;
+  isFull(limits: DraftLimits): boolean {
+    const isFilled = this.#bytesIn(limits) >= limits.bytesPerTransactionMax;
+    return this.isWhole || isFilled || this.#count >= limits.eventsPerTransactionMax;
+  }
+
+  /** Whether it may be one transaction. A single event may, however long it is. */
+  isWithin(limits: DraftLimits): boolean {
+    if (this.#count <= 1) return true;
+    return this.#count <= limits.eventsPerTransactionMax && this.#bytesIn(limits) <= limits.bytesPerTransactionMax;
+  }
+
+  #bytesIn({ bytesPerTopic }: DraftLimits): number {
+    return this.#bytes + (this.#batches.size - 1) * bytesPerTopic;
   }
 
   add(submission: Submission): void {

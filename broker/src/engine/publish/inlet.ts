@@ -1,14 +1,15 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, encodedBytes } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
-import type { OnSettled, PublishCall, ReleaseCall } from "../broker.ts";
-import type { Groups } from "../group.ts";
+import type { OnSettled, OnTransactionSettled, PublishCall, ReleaseCall } from "../broker.ts";
+import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Batcher, TopicEvent } from "./batcher.ts";
+import type { OpenTopic } from "./open-topics.ts";
 import { tokenExample, toTokenKey } from "./token-key.ts";
 
-export interface InletParts {
+export interface InletOptions {
   readonly groups: Groups;
   readonly limits: EngineLimits;
   /** What every extension key begins with. */
@@ -17,19 +18,19 @@ export interface InletParts {
 
 /** Where gateways publish: it checks what a producer wants published and hands it on at once. */
 export class Inlet {
-  readonly #parts: InletParts;
+  readonly #options: InletOptions;
 
-  constructor(parts: InletParts) {
-    this.#parts = parts;
+  constructor(options: InletOptions) {
+    this.#options = options;
   }
 
   /**
-   * As `Broker.submit` says.
+   * As `Broker.submit` says. A key that is not a session's is unique in `callersScope`.
    * @throws BrokerError 100102, 100103, 100106, 100114, 100200, 100201, 100204, 100206, 100306, 200001, 200205, 200211, 200300.
    */
-  submit(call: PublishCall, onSettled: OnSettled): void {
+  submit(call: PublishCall, onSettled: OnSettled, callersScope = ""): void {
     const name = this.check(call);
-    const { topics, batcher, once } = this.#parts.groups.get(call.groupId);
+    const { topics, batcher, once } = this.#options.groups.get(call.groupId);
     const payload = { content: call.content, extensions: call.extensions };
     if (call.key !== undefined) {
       const isOfSession = call.sessionId !== undefined;
@@ -42,21 +43,42 @@ export class Inlet {
       batcher.add({ topic, payload, onSettled });
       return;
     }
-    topics.read(name, (found) => {
+    const onFound = (found: OpenTopic | BrokerError): void => {
       if (found instanceof BrokerError) onSettled({ status: "REFUSED", error: found });
       else addLate({ topic: found, payload, onSettled }, batcher);
+    };
+    topics.read(name, { bytes: encodedBytes(payload), onFound });
+  }
+
+  /** A session has ended: its publish keys are forgotten. Never rejects. */
+  forget(groupId: string, sessionId: string): Promise<void> {
+    return this.#options.groups.get(groupId).keyJanitor.drop(scopeOf(sessionId));
+  }
+
+  /** As `Broker.submitAll` says. @throws BrokerError as {@link submit} does; 200001 keys, or several groups. */
+  submitAll(calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
+    const groups = new Set<Group>();
+    const events = calls.map((call) => {
+      const name = this.check(call);
+      if (call.key !== undefined) throw malformed("a publish of a transaction has no key of its own");
+      groups.add(this.#options.groups.get(call.groupId));
+      return { name, payload: { content: call.content, extensions: call.extensions } };
     });
+    const [group] = groups;
+    if (groups.size > 1) throw malformed("the events of a transaction belong to one group");
+    if (group === undefined) queueMicrotask(() => onSettled({ status: "SUCCESS", results: [] }));
+    else group.transactions.submit(events, onSettled);
   }
 
   /** As `Broker.release` says. */
   release({ groupId, sessionId, key }: ReleaseCall): Promise<boolean> {
-    const { id, keyReleases } = this.#parts.groups.get(groupId);
+    const { id, keyReleases } = this.#options.groups.get(groupId);
     return keyReleases.release({ groupId: id, scope: scopeOf(sessionId), key });
   }
 
   /** As `Broker.whenRoom` says. */
   whenRoom(groupId: string | undefined, callback: () => void): boolean {
-    const { batcher } = this.#parts.groups.get(groupId);
+    const { batcher } = this.#options.groups.get(groupId);
     if (batcher.hasRoom) return true;
     batcher.onRoom(callback);
     return false;
@@ -73,7 +95,7 @@ export class Inlet {
   /** With the token, which a named publish carries too. */
   #extensionsOf({ key, extensions }: PublishCall): Extensions {
     if (key === undefined) return extensions;
-    const tokenKey = toTokenKey(this.#parts.extensionPrefix);
+    const tokenKey = toTokenKey(this.#options.extensionPrefix);
     if (extensions.some(([name]) => name === tokenKey)) {
       throw new BrokerError("parameterInvalid", { details: `the broker sets ${tokenKey} of a publish with a key` });
     }
@@ -81,7 +103,7 @@ export class Inlet {
   }
 
   #checkContent({ content, mayBeEmpty }: PublishCall): void {
-    const { contentBytesMax } = this.#parts.limits;
+    const { contentBytesMax } = this.#options.limits;
     if (content.byteLength === 0 && mayBeEmpty !== true) throw new BrokerError("contentBlank");
     if (content.byteLength > contentBytesMax) {
       throw new BrokerError("contentTooLong", { details: `${content.byteLength} bytes, at most ${contentBytesMax}` });
@@ -89,7 +111,7 @@ export class Inlet {
   }
 
   #checkExtensions(extensions: Extensions): void {
-    const { extensionPrefix, limits } = this.#parts;
+    const { extensionPrefix, limits } = this.#options;
     for (const [key] of extensions) {
       if (!key.startsWith(extensionPrefix)) {
         throw new BrokerError("extensionKeyInvalid", {
@@ -104,8 +126,9 @@ export class Inlet {
   }
 }
 
-/** Everybody who calls is the same principal as yet. */
-const callersScope = "";
+function malformed(details: string): BrokerError {
+  return new BrokerError("parameterInvalid", { details });
+}
 
 function scopeOf(sessionId: string): string {
   return `session ${sessionId}`;

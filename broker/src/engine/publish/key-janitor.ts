@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
@@ -10,36 +11,70 @@ const roundMs = 60_000;
 /** Keys that one statement removes. */
 const expiredPerPageMax = 1_000;
 
-export interface KeyJanitorParts {
+export interface KeyJanitorOptions {
   readonly groupId: GroupId;
-  readonly keys: Pick<PublishKeys, "expirePublishKeys" | "countPublishKeys">;
+  readonly keys: Pick<PublishKeys, "expirePublishKeys" | "countPublishKeys" | "dropPublishKeys">;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly limits: Pick<EngineLimits, "publishKeysMax" | "publishKeyKeptMs">;
+  readonly limits: Pick<
+    EngineLimits,
+    "publishKeysMax" | "publishKeysPerCallerMax" | "publishKeysPerSessionMax" | "publishKeyKeptMs"
+  >;
 }
 
-/** Removes the publish keys of a group that are older than they are kept, and knows about how many there are. */
+/** Keys of a scope below which a count leaves it out, so that many small scopes take no memory. */
+const scopeCountMin = 16;
+
+/** Whose keys they are. */
+export interface KeyScope {
+  readonly scope: string;
+  readonly isOfSession: boolean;
+}
+
+/** Removes the publish keys of a group that are older than they are kept, and knows about how many there are, in all and in each scope. */
 export class KeyJanitor {
-  readonly #parts: KeyJanitorParts;
+  readonly #options: KeyJanitorOptions;
   readonly #trouble: ReportedTrouble;
   #count = 0;
+  readonly #byScope = new Map<string, number>();
   #running: Promise<void> | undefined;
   #cancel = (): void => {};
   #isStopped = false;
 
-  constructor(parts: KeyJanitorParts) {
-    this.#parts = parts;
-    this.#trouble = new ReportedTrouble(parts.logger, "old publish keys not removed, trying again");
+  constructor(options: KeyJanitorOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(options.logger, "old publish keys not removed, trying again");
   }
 
-  /** Whether the group has as many keys as it may have, as far as known. */
-  get isFull(): boolean {
-    return this.#count >= this.#parts.limits.publishKeysMax;
+  /** Why no further key of the scope may be recorded, as far as known; undefined if one may. */
+  refusalOf({ scope, isOfSession }: KeyScope): BrokerError | undefined {
+    const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
+    const scopeMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
+    if ((this.#byScope.get(scope) ?? 0) >= scopeMax) {
+      const whose = isOfSession ? "this session" : "this caller";
+      return new BrokerError("overQuota", { details: `${scopeMax} publish keys of ${whose} are kept` });
+    }
+    if (this.#count < publishKeysMax) return undefined;
+    return new BrokerError("overQuota", { details: "too many publish keys are kept" });
   }
 
-  /** Counts keys that were recorded, or released if negative, since the last round. */
-  added(count: number): void {
+  /** Counts keys of a scope that were recorded, or released if negative, since the last round. */
+  added(scope: string, count: number): void {
     this.#count += count;
+    const left = (this.#byScope.get(scope) ?? 0) + count;
+    if (left > 0) this.#byScope.set(scope, left);
+    else this.#byScope.delete(scope);
+  }
+
+  /** A session has ended: nobody repeats its publishes any more. Never rejects: keys that are left expire. */
+  async drop(scope: string): Promise<void> {
+    const { keys, groupId, logger } = this.#options;
+    this.added(scope, -(this.#byScope.get(scope) ?? 0));
+    try {
+      await keys.dropPublishKeys(groupId, scope);
+    } catch (error) {
+      logger.debug("publish keys of a session not removed", { error });
+    }
   }
 
   /** The store has started. */
@@ -61,16 +96,22 @@ export class KeyJanitor {
       this.#trouble.failed(error);
     }
     if (this.#isStopped) return;
-    this.#cancel = this.#parts.clock.after(roundMs, () => {
+    this.#cancel = this.#options.clock.after(roundMs, () => {
       this.#running = this.#round();
     });
   }
 
   async #expire(): Promise<void> {
-    const { keys, groupId, clock, limits } = this.#parts;
+    const { keys, groupId, clock, limits } = this.#options;
     const page = { before: clock.now() - limits.publishKeyKeptMs, atMost: expiredPerPageMax };
     let removed = expiredPerPageMax;
     while (removed === expiredPerPageMax && !this.#isStopped) removed = await keys.expirePublishKeys(groupId, page);
-    if (!this.#isStopped) this.#count = await keys.countPublishKeys(groupId);
+    if (this.#isStopped) return;
+    const { publishKeysPerCallerMax, publishKeysPerSessionMax } = limits;
+    const scopeMin = Math.min(scopeCountMin, publishKeysPerCallerMax, publishKeysPerSessionMax);
+    const { total, byScope } = await keys.countPublishKeys(groupId, scopeMin);
+    this.#count = total;
+    this.#byScope.clear();
+    for (const [scope, count] of byScope) this.#byScope.set(scope, count);
   }
 }

@@ -5,7 +5,7 @@ import type { KeyJanitor } from "./key-janitor.ts";
 /** Maximum number of keys that one write frees; each is looked up first. */
 const releasesPerWriteMax = 1_000;
 
-export interface KeyReleasesParts {
+export interface KeyReleasesOptions {
   readonly keys: Pick<PublishKeys, "findPublishKey" | "releasePublishKeys">;
   readonly janitor: Pick<KeyJanitor, "added">;
 }
@@ -16,12 +16,12 @@ interface Release extends Deferred<boolean> {
 
 /** Frees publish keys in the order in which they come. What comes during a write is in the next one, so many connections share it. */
 export class KeyReleases {
-  readonly #parts: KeyReleasesParts;
+  readonly #options: KeyReleasesOptions;
   #waiting: Release[] = [];
   #isRunning = false;
 
-  constructor(parts: KeyReleasesParts) {
-    this.#parts = parts;
+  constructor(options: KeyReleasesOptions) {
+    this.#options = options;
   }
 
   /** Answers whether the key was taken, once it is free on disk. The row of a damaged key stays. Rejects where the store fails. */
@@ -40,13 +40,13 @@ export class KeyReleases {
 
   /** Never rejects. */
   async #write(batch: readonly Release[]): Promise<void> {
-    const { keys, janitor } = this.#parts;
+    const { keys, janitor } = this.#options;
     try {
       const rows = await Promise.all(batch.map(({ key }) => keys.findPublishKey(key)));
       const held = rows.flatMap((row) => (row === undefined || "isDamaged" in row ? [] : row));
 
       if (held.length > 0) await keys.releasePublishKeys(held);
-      janitor.added(-held.length);
+      for (const { scope } of held) janitor.added(scope, -1);
       for (const [index, { resolve }] of batch.entries()) resolve(rows[index] !== undefined);
     } catch (error) {
       for (const { reject } of batch) reject(error);

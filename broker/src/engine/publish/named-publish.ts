@@ -7,7 +7,7 @@ import { answerAll } from "./answer-all.ts";
 import type { Claim } from "./claim.ts";
 import type { OpenTopic } from "./open-topics.ts";
 
-export interface NamedPublishParts {
+export interface NamedPublishOptions {
   /** What is recorded of it. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   /** As the producer sent it. */
@@ -21,35 +21,35 @@ export interface NamedPublishParts {
 
 /** A publish with a key, and everybody who waits for it. */
 export class NamedPublish implements Claim {
-  readonly #parts: NamedPublishParts;
+  readonly #options: NamedPublishOptions;
   readonly #callers: OnSettled[];
-  #row: NamedPublishParts["row"];
+  #row: NamedPublishOptions["row"];
   #isRecorded = false;
   /** Known once it was found open. */
   topic: OpenTopic | undefined;
   /** Called before the callers, with their number. */
   onFinished: (callers: number) => void = () => {};
 
-  constructor(parts: NamedPublishParts, onSettled: OnSettled) {
-    this.#parts = parts;
-    this.#row = parts.row;
+  constructor(options: NamedPublishOptions, onSettled: OnSettled) {
+    this.#options = options;
+    this.#row = options.row;
     this.#callers = [onSettled];
   }
 
-  get row(): NamedPublishParts["row"] {
+  get row(): NamedPublishOptions["row"] {
     return this.#row;
   }
 
   get mayStart(): (() => boolean) | undefined {
-    return this.#parts.mayStart;
+    return this.#options.mayStart;
   }
 
   get isOfSession(): boolean {
-    return this.#parts.isOfSession;
+    return this.#options.isOfSession;
   }
 
   get payload(): EventPayload {
-    return this.#parts.payload;
+    return this.#options.payload;
   }
 
   get digest(): string {
@@ -61,7 +61,7 @@ export class NamedPublish implements Claim {
     return this.#isRecorded;
   }
 
-  get unrecorded(): NamedPublishParts["row"] | undefined {
+  get unrecorded(): NamedPublishOptions["row"] | undefined {
     return this.#isRecorded ? undefined : this.#row;
   }
 
@@ -70,7 +70,7 @@ export class NamedPublish implements Claim {
   }
 
   onTaken(row: PublishKeyRow | DamagedKeyRow): void {
-    this.#parts.onTaken(this, row);
+    this.#options.onTaken(this, row);
   }
 
   onFailed(error: unknown): void {
@@ -90,7 +90,7 @@ export class NamedPublish implements Claim {
   /** Never throws. */
   finish(outcome: PublishOutcome): void {
     this.onFinished(this.#callers.length);
-    answerAll(this.#callers, (onSettled) => onSettled(outcome), this.#parts.logger);
+    answerAll(this.#callers, (onSettled) => onSettled(outcome), this.#options.logger);
   }
 }
 

@@ -18,11 +18,19 @@ export interface OpenTopic {
 /** Called with the topic once it is known to be open, or with why nothing can be published to it. */
 export type OnFound = (found: OpenTopic | BrokerError) => void;
 
+/** A publish that waits for its topic. */
+interface WaitingCaller {
+  /** Of its content and extensions. */
+  readonly bytes: number;
+  readonly onFound: OnFound;
+}
+
 export interface OpenTopicsOptions {
   /** Reads a topic from the index. */
   readonly read: (name: TopicName) => Promise<Topic | undefined>;
-  /** Callers that may wait for reads. */
+  /** Callers that may wait for reads, and bytes of what they publish. */
   readonly waitingMax: number;
+  readonly waitingBytesMax: number;
   readonly logger: Logger;
 }
 
@@ -35,8 +43,9 @@ export class OpenTopics {
   readonly #options: OpenTopicsOptions;
   readonly #known = new Map<string, OpenTopic>();
   /** Callers whose topic is being read, in the order in which they came. */
-  readonly #waiting = new Map<TopicName, OnFound[]>();
+  readonly #waiting = new Map<TopicName, WaitingCaller[]>();
   #waitingCount = 0;
+  #waitingBytes = 0;
 
   constructor(options: OpenTopicsOptions) {
     this.#options = options;
@@ -48,17 +57,20 @@ export class OpenTopics {
   }
 
   /** Calls back in a later turn, callers of one topic in their order. @throws BrokerError 200300 when too many wait. */
-  read(name: TopicName, onFound: OnFound): void {
-    if (this.#waitingCount >= this.#options.waitingMax) {
-      throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait for the index` });
+  read(name: TopicName, caller: WaitingCaller): void {
+    const { waitingMax, waitingBytesMax } = this.#options;
+    if (this.#waitingCount >= waitingMax || this.#waitingBytes + caller.bytes > waitingBytesMax) {
+      const details = `${this.#waitingCount} publishes of ${this.#waitingBytes} bytes wait for the index`;
+      throw new BrokerError("busy", { details });
     }
     this.#waitingCount += 1;
+    this.#waitingBytes += caller.bytes;
     const others = this.#waiting.get(name);
     if (others !== undefined) {
-      others.push(onFound);
+      others.push(caller);
       return;
     }
-    this.#waiting.set(name, [onFound]);
+    this.#waiting.set(name, [caller]);
     void this.#serve(name);
   }
 
@@ -77,7 +89,8 @@ export class OpenTopics {
       const served = callers.splice(0, found instanceof BrokerError ? length : callers.length);
       if (callers.length === 0) this.#waiting.delete(name);
       this.#waitingCount -= served.length;
-      answerAll(served, (onFound) => onFound(found), this.#options.logger);
+      this.#waitingBytes -= served.reduce((sum, { bytes }) => sum + bytes, 0);
+      answerAll(served, ({ onFound }) => onFound(found), this.#options.logger);
     }
   }
 

@@ -6,7 +6,7 @@ import { pause } from "../../lib/pause.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { NodesView } from "./nodes-view.ts";
 
-export interface PublishFateParts {
+export interface PublishFateOptions {
   readonly ledger: Pick<Ledger, "groupId" | "sender" | "isFinal" | "settled" | "findBlockHash">;
   readonly store: Pick<Store, "findHead">;
   readonly progress: IndexProgress;
@@ -20,15 +20,15 @@ const confirmAfterMs = 1_000;
 
 /** Says whether an event that the index does not have can still come. */
 export class PublishFate {
-  readonly #parts: PublishFateParts;
+  readonly #options: PublishFateOptions;
 
-  constructor(parts: PublishFateParts) {
-    this.#parts = parts;
+  constructor(options: PublishFateOptions) {
+    this.#options = options;
   }
 
   /** The account of this node's transactions; empty if the chain is this node's own. */
   get sender(): string {
-    return this.#parts.ledger.sender ?? "";
+    return this.#options.ledger.sender ?? "";
   }
 
   /**
@@ -36,7 +36,7 @@ export class PublishFate {
    * this process has the store alone.
    */
   startCheck(): (() => boolean) | undefined {
-    return this.#parts.nodes?.mayStart();
+    return this.#options.nodes?.mayStart();
   }
 
   /**
@@ -44,7 +44,7 @@ export class PublishFate {
    * another node that is up signs with that account.
    */
   async isSettled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<boolean> {
-    const { ledger, clock, nodes } = this.#parts;
+    const { ledger, clock, nodes } = this.#options;
     const isOwn = sender === this.sender;
     if (!isOwn && nodes !== undefined && (await nodes.listSigners(ledger.groupId)).includes(sender)) return false;
     const account = isOwn ? undefined : ledger.sender && toAddress(sender);
@@ -55,7 +55,7 @@ export class PublishFate {
   }
 
   async #isIndexed(account: Ledger["sender"], signal: AbortSignal): Promise<boolean> {
-    const { ledger, progress, store } = this.#parts;
+    const { ledger, progress, store } = this.#options;
     const upTo = await ledger.settled(account, signal);
     if (upTo === undefined || !(await progress.waitFor(upTo, signal))) return false;
     if (ledger.isFinal) return true;

@@ -1,22 +1,15 @@
 import { decodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
-import { defaultGroupId } from "../../domain/group-id.ts";
-import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
-import { silentLogger } from "../../lib/logger.ts";
-import type { Ledger } from "../../ports/ledger.ts";
-import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { createSqlStore } from "../../store/sql/sql-store.ts";
 import { temporaryFile } from "../../store/temporary-file.contract.ts";
 import type { PublishOutcome } from "../broker.ts";
-import { createBroker } from "../create-broker.ts";
-import { defaultEngineLimits } from "../limits.ts";
-import { asCaller, type CalledBroker } from "../testing/as-caller.ts";
+import type { CalledBroker } from "../testing/as-caller.ts";
 import { type Fault, faults, FaultyPorts } from "../testing/faulty-ports.ts";
-import { RecordingSink } from "../testing/recording-sink.ts";
+import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const keys = ["k0", "k1", "k2", "k3"];
 const triesMax = 5;
@@ -33,27 +26,9 @@ class World {
     this.#store = store;
   }
 
-  async start(ports: FaultyPorts): Promise<CalledBroker> {
-    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain });
-    const broker = asCaller(
-      createBroker({
-        ledgers: [ports.wrap<Ledger>(ledger)],
-        store: ports.wrap<Store>(this.#store),
-        sink: new RecordingSink(),
-        clock: this.clock,
-        randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
-        metrics: noMetrics,
-        logger: silentLogger,
-        limits: { ...defaultEngineLimits, transactionTimeoutMs: 5_000 },
-        defaultGroupId,
-        extensionPrefix: "svc-",
-        hasCoordinator: true,
-      }),
-    );
-    const started = broker.start();
-    await this.clock.advance(100);
-    await started;
-    return broker;
+  start(ports: FaultyPorts): Promise<CalledBroker> {
+    const { clock, chain } = this;
+    return startOnFaultyPorts({ clock, chain, store: this.#store, nextUuid: () => this.#nextUuid() }, ports);
   }
 
   /** Outcomes of a publish for each key, twice at once; undefined where nobody answered. */

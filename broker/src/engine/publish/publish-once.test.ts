@@ -1,4 +1,4 @@
-import { BrokerError, decodeEvents, type ErrorName, errorCatalogue } from "@stele/wire";
+import { BrokerError, decodeEvents } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
@@ -6,6 +6,7 @@ import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishCall, PublishOutcome, PublishResult } from "../broker.ts";
+import { keyedCall, keyedTopic, refusal, sendKeyed } from "../testing/keyed-publish.ts";
 import { publish } from "../testing/publish.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
@@ -13,27 +14,13 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 let engine: TestEngine;
 afterEach(() => engine.stop());
 
-const topic = { topic: "a", groupId: undefined };
-const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
-const call = (key: string | undefined, text = "text", change: Partial<PublishCall> = {}): PublishCall => ({
-  ...topic,
-  content: new TextEncoder().encode(text),
-  extensions: [],
-  key,
-  ...change,
-});
+const topic = keyedTopic;
+const call = keyedCall;
+const send = (one: PublishCall): Promise<PublishResult> => sendKeyed(engine, one);
 
 async function start(options: TestEngineOptions = {}): Promise<void> {
   engine = await TestEngine.start(options);
   await engine.broker.open(topic);
-}
-
-/** Publishes, and has virtual time go on until the answer. */
-async function send(one: PublishCall): Promise<PublishResult> {
-  const answer = publish(engine.broker, one);
-  answer.catch(() => {});
-  await engine.clock.advance(70_000);
-  return answer;
 }
 
 /** The contents on the chain, in order. */
@@ -328,26 +315,5 @@ describe("after a reorg", () => {
     const back = await publish(engine.broker, call(undefined, "text", { extensions: [["svc-token", row.token]] }));
     expect(await send(call("k"))).toEqual(back);
     expect(published()).toEqual(["text"]);
-  });
-});
-
-describe("how long keys are kept, and how many", () => {
-  it("a key is forgotten after its time, and not before", async () => {
-    await start({ limits: { publishKeyKeptMs: 600_000 } });
-    const first = await send(call("k"));
-    await engine.clock.advance(400_000);
-    expect(await send(call("k"))).toEqual(first);
-    await engine.clock.advance(300_000);
-    expect((await send(call("k"))).eventId).not.toBe(first.eventId);
-    expect(published()).toEqual(["text", "text"]);
-  });
-
-  it("refuses new keys at the group's limit, and still answers repeats", async () => {
-    await start({ limits: { publishKeysMax: 3 } });
-    const first = await send(call("k0"));
-    for (const key of ["k1", "k2"]) await send(call(key));
-    await expect(send(call("k3"))).rejects.toEqual(refusal("overQuota"));
-    expect(await send(call("k0"))).toEqual(first);
-    expect((await send(call(undefined))).status).toBe("SUCCESS");
   });
 });

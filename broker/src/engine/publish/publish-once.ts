@@ -13,7 +13,7 @@ import type { OnSettled, PublishOutcome } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import type { Batcher } from "./batcher.ts";
-import { isKeyFree, NamedPublish, type NamedPublishParts } from "./named-publish.ts";
+import { isKeyFree, NamedPublish, type NamedPublishOptions } from "./named-publish.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import type { PublishFate } from "./publish-fate.ts";
@@ -30,7 +30,7 @@ const lookAgainMs = 500;
 /** What producers that wait for one group may keep waiting, in callers and in bytes: each publish of a draft once, and as many repeats. */
 const callersPerWaitingMax = 2;
 
-export interface PublishOnceParts {
+export interface PublishOnceOptions {
   readonly groupId: GroupId;
   readonly topics: Pick<OpenTopics, "find" | "read">;
   readonly batcher: Pick<Batcher, "add">;
@@ -65,15 +65,15 @@ export interface KeyedPublish {
  * if no transaction can still bring the event.
  */
 export class PublishOnce {
-  readonly #parts: PublishOnceParts;
+  readonly #options: PublishOnceOptions;
   /** By scope and key: a repeat that comes meanwhile gets the same outcome. */
   readonly #current = new Map<string, NamedPublish>();
   #callers = 0;
   /** Content and extensions of those in progress. */
   #bytes = 0;
 
-  constructor(parts: PublishOnceParts) {
-    this.#parts = parts;
+  constructor(options: PublishOnceOptions) {
+    this.#options = options;
   }
 
   /**
@@ -81,7 +81,7 @@ export class PublishOnce {
    * @throws BrokerError 200001 the key is malformed; 100114 the same key is in progress for another request; 200300.
    */
   submit({ name, payload, scope, key, isOfSession }: KeyedPublish, onSettled: OnSettled): void {
-    const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#parts;
+    const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#options;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
@@ -100,9 +100,9 @@ export class PublishOnce {
         throw new BrokerError("busy", { details: `publishes with a key of ${this.#bytes} bytes wait` });
       }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
-      const onTaken: NamedPublishParts["onTaken"] = (named, taken) => void this.#repeat(named, taken);
-      const parts = { row, payload, isOfSession, mayStart: fate.startCheck(), logger, onTaken };
-      this.#begin(id, new NamedPublish(parts, onSettled));
+      const onTaken: NamedPublishOptions["onTaken"] = (named, taken) => void this.#repeat(named, taken);
+      const options = { row, payload, isOfSession, mayStart: fate.startCheck(), logger, onTaken };
+      this.#begin(id, new NamedPublish(options, onSettled));
     }
     this.#callers += 1;
   }
@@ -128,9 +128,10 @@ export class PublishOnce {
   }
 
   #start(named: NamedPublish): void {
-    const { topics, janitor } = this.#parts;
-    if (janitor.isFull) {
-      void this.#findEarlier(named, new BrokerError("overQuota", { details: "too many publish keys are kept" }));
+    const { topics, janitor } = this.#options;
+    const refusal = janitor.refusalOf({ scope: named.row.scope, isOfSession: named.isOfSession });
+    if (refusal !== undefined) {
+      void this.#findEarlier(named, refusal);
       return;
     }
     const topic = topics.find(named.row.topic);
@@ -138,15 +139,16 @@ export class PublishOnce {
       this.#add(named, topic);
       return;
     }
-    topics.read(named.row.topic, (found) => {
+    const onFound = (found: OpenTopic | BrokerError): void => {
       if (found instanceof BrokerError) void this.#findEarlier(named, found);
       else this.#addLate(named, found);
-    });
+    };
+    topics.read(named.row.topic, { bytes: encodedBytes(named.payload), onFound });
   }
 
   /** @throws BrokerError 200300. */
   #add(named: NamedPublish, topic: OpenTopic): void {
-    const { batcher, tokenKey } = this.#parts;
+    const { batcher, tokenKey } = this.#options;
     const { content, extensions } = named.payload;
     const payload = { content, extensions: [...extensions, [tokenKey, named.row.token] as const] };
     named.topic = topic;
@@ -164,7 +166,7 @@ export class PublishOnce {
   /** Nothing new can be published, but an earlier request may have been. */
   async #findEarlier(named: NamedPublish, refusal: BrokerError): Promise<void> {
     try {
-      const row = await this.#parts.keys.findPublishKey(named.row);
+      const row = await this.#options.keys.findPublishKey(named.row);
       if (row === undefined) named.finish({ status: "REFUSED", error: refusal });
       else await this.#repeat(named, row, refusal);
     } catch (error) {
@@ -174,13 +176,14 @@ export class PublishOnce {
 
   /** A key under which nothing was published, and nothing will be, is free again. */
   async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
-    const { keys, janitor, logger } = this.#parts;
-    if (named.isRecorded) janitor.added(1);
+    const { keys, janitor, logger, search } = this.#options;
+    if (named.isRecorded) janitor.added(named.row.scope, 1);
+    if (outcome.status === "SUCCESS" && outcome.eventId !== "") search.note(named.row.token, outcome.eventId);
     const isLive = named.mayStart?.() ?? true;
     if (isLive && named.isRecorded && outcome.status === "REFUSED" && isKeyFree(outcome.error)) {
       try {
         await keys.releasePublishKeys([named.row]);
-        janitor.added(-1);
+        janitor.added(named.row.scope, -1);
       } catch (error) {
         logger.debug("publish key not released", { error }); // A repeat finds out that nothing was published.
       }
@@ -193,7 +196,7 @@ export class PublishOnce {
     try {
       if ("isDamaged" in row) throw damagedKey(row);
       if (row.digest !== named.digest) return await this.#replace(named, row, refusal);
-      using deadline = new Deadline(this.#parts.clock, this.#parts.limits.transactionTimeoutMs);
+      using deadline = new Deadline(this.#options.clock, this.#options.limits.transactionTimeoutMs);
       const eventId = await this.#findEvent(row, deadline.signal);
       if (eventId === "unknown") named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" });
       else if (eventId !== undefined) named.finish({ topic: row.topic, eventId, status: "SUCCESS" });
@@ -205,17 +208,17 @@ export class PublishOnce {
 
   /** The client of a session forgot that it used the key. */
   async #replace(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
-    const { keys, janitor } = this.#parts;
+    const { keys, janitor } = this.#options;
     if (!named.isOfSession) throw reusedKey(row.key);
     if (named.topic === undefined) throw refusal ?? reusedKey(row.key);
     await keys.releasePublishKeys([row]);
-    janitor.added(-1);
+    janitor.added(row.scope, -1);
     this.#add(named, named.topic);
   }
 
   /** Undefined if the event surely does not come any more; `unknown` if nobody knows in time. */
   async #findEvent(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
-    const { search, fate, clock } = this.#parts;
+    const { search, fate, clock } = this.#options;
     while (!signal.aborted) {
       const found = await search.find(row, row.after, signal);
       if (found !== undefined) return found;
@@ -227,14 +230,14 @@ export class PublishOnce {
 
   /** After a reorg, the event may be in a block before the one that was indexed when the key was recorded. */
   async #findSettled(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
-    const { search, mayReorganise } = this.#parts;
+    const { search, mayReorganise } = this.#options;
     const found = await search.find(row, mayReorganise ? beforeReorgs(row.after) : row.after, signal);
     return found ?? (signal.aborted ? "unknown" : undefined);
   }
 
   /** With the same token, so that a reader could tell two events of one publish. */
   async #publishAgain(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
-    const { keys, fate } = this.#parts;
+    const { keys, fate } = this.#options;
     if (refusal !== undefined) throw refusal;
     const isMine = row.sender === fate.sender || (await keys.movePublishKey(row, fate.sender));
     if (!isMine || named.topic === undefined) {

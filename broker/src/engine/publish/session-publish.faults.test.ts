@@ -1,18 +1,12 @@
 import { decodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
-import { defaultGroupId } from "../../domain/group-id.ts";
-import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
-import { silentLogger } from "../../lib/logger.ts";
-import { noMetrics } from "../../ports/metrics.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishOutcome } from "../broker.ts";
-import { createBroker } from "../create-broker.ts";
-import { defaultEngineLimits } from "../limits.ts";
-import { asCaller, type CalledBroker } from "../testing/as-caller.ts";
+import type { CalledBroker } from "../testing/as-caller.ts";
 import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
-import { RecordingSink } from "../testing/recording-sink.ts";
+import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const sessionId = "00000000-0000-4000-8000-00000000aaaa";
 /** Longer than a repeat waits. */
@@ -35,26 +29,9 @@ class World {
   #uuids = 0;
   #tries = 0;
 
-  async start(ports: FaultyPorts): Promise<CalledBroker> {
-    const broker = asCaller(
-      createBroker({
-        ledgers: [ports.wrap(createMemoryLedger({ groupId: defaultGroupId, chain: this.chain }))],
-        store: ports.wrap(this.#store),
-        sink: new RecordingSink(),
-        clock: this.clock,
-        randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
-        metrics: noMetrics,
-        logger: silentLogger,
-        limits: { ...defaultEngineLimits, transactionTimeoutMs: 5_000 },
-        defaultGroupId,
-        extensionPrefix: "svc-",
-        hasCoordinator: true,
-      }),
-    );
-    const started = broker.start();
-    await this.clock.advance(100);
-    await started;
-    return broker;
+  start(ports: FaultyPorts): Promise<CalledBroker> {
+    const { clock, chain } = this;
+    return startOnFaultyPorts({ clock, chain, store: this.#store, nextUuid: () => this.#nextUuid() }, ports);
   }
 
   /** Whether the publish was acknowledged; the extension is another one at each try, as that of a message that expires. */

@@ -1,10 +1,10 @@
-import { type EventId, formatEventId, publishDigest, topicDigest } from "@stele/wire";
+import { type EventId, formatEventId, parseEventId, publishDigest, topicDigest } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, endOfBlock, type Position } from "../../domain/position.ts";
+import { advance, endOfBlock, minOf, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
-import { Turnstile } from "../../lib/turnstile.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
 import type { PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
@@ -15,7 +15,10 @@ import { toIdentity } from "./publish-identity.ts";
 /** Topics of one group that are searched for tokens at once; other topics wait. */
 const searchesAtOnceMax = 2;
 
-export interface TokenSearchParts {
+/** Publishes whose block is known, about 150 bytes each. A repeat of another one reads its topic from the position of the first request on. */
+const blocksKnownMax = 20_000;
+
+export interface TokenSearchOptions {
   readonly groupId: GroupId;
   readonly store: Pick<Store, "readBatches">;
   readonly progress: IndexProgress;
@@ -32,21 +35,32 @@ interface Wanted {
   readonly found: Deferred<EventId | undefined>;
 }
 
+interface SearchRange {
+  readonly topic: TopicName;
+  readonly wanted: readonly Wanted[];
+  /** The end of the index if left out. */
+  readonly upTo?: Position;
+}
+
 /** Finds the events of named publishes in the index, by token. All that are sought in one topic share the reads. */
 export class TokenSearch {
-  readonly #parts: TokenSearchParts;
-  readonly #turnstile = new Turnstile(searchesAtOnceMax);
+  readonly #options: TokenSearchOptions;
+  readonly #semaphore = new Semaphore(searchesAtOnceMax);
   readonly #waiting = new Map<TopicName, Wanted[]>();
+  /** Blocks of the events that were published or found last, by token. */
+  readonly #blocks = new Map<string, number>();
 
-  constructor(parts: TokenSearchParts) {
-    this.#parts = parts;
+  constructor(options: TokenSearchOptions) {
+    this.#options = options;
   }
 
   /**
    * The event of a row, after a position of the topic; undefined if what is indexed at the time of the call does not have it, or `signal` aborts first.
    * @throws as the store does.
    */
-  find(row: PublishKeyRow, after: Position, signal: AbortSignal): Promise<EventId | undefined> {
+  async find(row: PublishKeyRow, after: Position, signal: AbortSignal): Promise<EventId | undefined> {
+    const known = await this.#findKnown(row, signal);
+    if (known !== undefined) return known;
     const wanted = { row, after, signal, found: createDeferred<EventId | undefined>() };
     const others = this.#waiting.get(row.topic);
     if (others === undefined) {
@@ -56,29 +70,49 @@ export class TokenSearch {
     return wanted.found.promise;
   }
 
+  /** Where the event of a token was published: a repeat looks there first. */
+  note(token: string, eventId: EventId): void {
+    this.#blocks.delete(token);
+    this.#blocks.set(token, parseEventId(eventId).blockNumber);
+    const [oldest] = this.#blocks.keys();
+    if (this.#blocks.size > blocksKnownMax && oldest !== undefined) this.#blocks.delete(oldest);
+  }
+
+  /** The event, if it is in the block that is known; after a reorg it may be elsewhere. */
+  async #findKnown(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | undefined> {
+    const block = this.#blocks.get(row.token);
+    if (block === undefined) return undefined;
+    const after = endOfBlock(Math.max(0, block - 1));
+    const wanted = { row, after, signal, found: createDeferred<EventId | undefined>() };
+    const range = { topic: row.topic, wanted: [wanted], upTo: endOfBlock(block) };
+    await this.#semaphore.run(() => this.#searchFor(range), signal);
+    return signal.aborted ? undefined : wanted.found.promise;
+  }
+
   /** Never rejects. */
   async #serve(topic: TopicName): Promise<void> {
     for (let wanted = this.#waiting.get(topic); wanted !== undefined; wanted = this.#waiting.get(topic)) {
       const all = wanted;
-      await this.#turnstile.run(() => this.#searchFor(topic, all.splice(0)), never);
+      await this.#semaphore.run(() => this.#searchFor({ topic, wanted: all.splice(0) }), never);
       if (all.length === 0) this.#waiting.delete(topic);
     }
   }
 
-  async #searchFor(topic: TopicName, wanted: readonly Wanted[]): Promise<void> {
+  async #searchFor(range: SearchRange): Promise<void> {
+    const { wanted } = range;
     try {
-      await this.#search(topic, wanted);
+      await this.#search(range);
       for (const { found } of wanted) found.resolve(undefined); // Those that were found are resolved.
     } catch (error) {
       for (const { found } of wanted) found.reject(error);
     }
   }
 
-  async #search(topic: TopicName, wanted: readonly Wanted[]): Promise<void> {
-    const { store, groupId, progress, limits } = this.#parts;
+  async #search({ topic, wanted, upTo: end }: SearchRange): Promise<void> {
+    const { store, groupId, progress, limits } = this.#options;
     if (progress.blockNumber < 0) return;
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
-    const upTo = endOfBlock(progress.blockNumber);
+    const upTo = minOf(endOfBlock(progress.blockNumber), end ?? endOfBlock(progress.blockNumber));
     const open = new Map(wanted.map((one) => [one.row.token, one]));
     let after = Math.min(...wanted.map((one) => one.after)) as Position; // One of them.
     while (open.size > 0 && after < upTo) {
@@ -93,17 +127,19 @@ export class TokenSearch {
 
   /** Whoever can write to the topic can copy a token, but only after the event: the first event of that content is the one. */
   #look(event: Event, open: Map<string, Wanted>): void {
-    const { tokenKey } = this.#parts;
+    const { tokenKey } = this.#options;
     const token = event.extensions.find(([key]) => key === tokenKey)?.[1];
     const wanted = token === undefined ? undefined : open.get(token);
     if (token === undefined || wanted === undefined || event.position <= wanted.after) return;
     const extensions = event.extensions.filter(([key]) => key !== tokenKey);
     // A session's publish is known by fewer extensions.
-    const identities = [extensions, toIdentity(extensions, this.#parts.extensionPrefix)];
+    const identities = [extensions, toIdentity(extensions, this.#options.extensionPrefix)];
     if (!identities.some((one) => publishDigest({ ...event, extensions: one }) === wanted.row.digest)) return;
     open.delete(token);
     const { topic, sequence, blockNumber } = event;
-    wanted.found.resolve(formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber }));
+    const eventId = formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber });
+    this.note(token, eventId);
+    wanted.found.resolve(eventId);
   }
 }
 

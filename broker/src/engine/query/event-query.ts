@@ -6,40 +6,40 @@ import type { EventResult } from "../broker.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Group } from "../group.ts";
 
-export interface EventQueryParts {
+export interface EventQueryOptions {
   readonly store: Store;
   readonly eventIds: EventIds;
 }
 
 /** Finds events by their identifiers. */
 export class EventQuery {
-  readonly #parts: EventQueryParts;
+  readonly #options: EventQueryOptions;
 
-  constructor(parts: EventQueryParts) {
-    this.#parts = parts;
+  constructor(options: EventQueryOptions) {
+    this.#options = options;
   }
 
   /** @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
   async get(group: Group, eventId: string): Promise<EventResult> {
     const { topicDigest, sequence, blockNumber } = parseEventId(eventId);
-    for (const topic of await this.#parts.store.findTopicsByDigest(group.id, topicDigest)) {
+    for (const topic of await this.#options.store.findTopicsByDigest(group.id, topicDigest)) {
       const event = await this.#find(group, { topic: topic.name, sequence });
-      if (event?.blockNumber === blockNumber) return { ...event, eventId: this.#parts.eventIds.of(event) };
+      if (event?.blockNumber === blockNumber) return { ...event, eventId: this.#options.eventIds.of(event) };
     }
-    const vanished = await this.#parts.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
+    const vanished = await this.#options.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
     if (vanished !== undefined) {
       const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
       throw new BrokerError("eventNotExist", { details });
     }
     // The index in the store, which another node may be ahead with.
-    const head = (await this.#parts.store.findHead(group.id))?.blockNumber ?? -1;
+    const head = (await this.#options.store.findHead(group.id))?.blockNumber ?? -1;
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
     throw new BrokerError("eventNotExist", { details: quote(eventId) });
   }
 
   async #find(group: Group, place: Pick<Event, "topic" | "sequence">): Promise<Event | undefined> {
-    const batch = await this.#parts.store.findBatch(group.id, place);
+    const batch = await this.#options.store.findBatch(group.id, place);
     return batch === undefined ? undefined : eventsOf(batch)[place.sequence - batch.firstSequence];
   }
 }

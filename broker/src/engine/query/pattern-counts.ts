@@ -11,7 +11,7 @@ const batchesCountedMax = 1_000;
 /** Topics that are counted in one step when a stretch has more batches than there are topics. */
 const topicsCountedMax = 500;
 
-export interface PatternCountsParts {
+export interface PatternCountsOptions {
   readonly store: Store;
   readonly slices: TimeSlices;
   readonly groupId: GroupId;
@@ -23,20 +23,20 @@ export interface PatternCountsParts {
  * that is less, however many patterns stand there.
  */
 export class PatternCounts {
-  readonly #parts: PatternCountsParts;
+  readonly #options: PatternCountsOptions;
   #tally = new TopicTally();
   /** The events after here are in the tally. */
   #from: Position;
 
-  private constructor(parts: PatternCountsParts, head: Position) {
-    this.#parts = parts;
+  private constructor(options: PatternCountsOptions, head: Position) {
+    this.#options = options;
     this.#from = head;
   }
 
   /** Begins at the head of the index. */
-  static async begin(parts: PatternCountsParts): Promise<PatternCounts> {
-    const head = await parts.store.findHead(parts.groupId);
-    return new PatternCounts(parts, endOfBlock(Math.max(0, head?.blockNumber ?? 0)));
+  static async begin(options: PatternCountsOptions): Promise<PatternCounts> {
+    const head = await options.store.findHead(options.groupId);
+    return new PatternCounts(options, endOfBlock(Math.max(0, head?.blockNumber ?? 0)));
   }
 
   /** Moves back to a cursor; a cursor further on than the current one changes nothing. */
@@ -53,7 +53,7 @@ export class PatternCounts {
 
   /** Adds the events between a cursor and those counted so far. False when they fill more batches than there are topics: then the tally is useless. */
   async #addStretch(cursor: Position): Promise<boolean> {
-    const { store, slices, groupId } = this.#parts;
+    const { store, slices, groupId } = this.#options;
     const { total } = await store.listTopics(groupId, { offset: 0, limit: 1 });
     for (let after = cursor, batches = 0; after < this.#from; batches += batchesCountedMax) {
       if (batches > total) return false;
@@ -71,7 +71,7 @@ export class PatternCounts {
 
   /** Asks each topic, but for those whose newest event the cursor has passed. */
   async #countAnew(cursor: Position): Promise<void> {
-    const { store, slices, groupId } = this.#parts;
+    const { store, slices, groupId } = this.#options;
     this.#tally = new TopicTally();
     for (let offset = 0, isLast = false; !isLast; offset += topicsCountedMax) {
       const { topics } = await store.listTopics(groupId, { offset, limit: topicsCountedMax });

@@ -14,7 +14,7 @@ const placesCountedMax = 500;
 /** Where a subscription stands. */
 export type Standing = Pick<Subscription, "groupId" | "filter" | "cursor">;
 
-export interface PendingCountsParts {
+export interface PendingCountsOptions {
   readonly store: Store;
   readonly slices: TimeSlices;
 }
@@ -24,13 +24,13 @@ type ByCursor = Map<Position, Set<TopicFilter>>;
 
 /** Matching events past a cursor. Many subscriptions stand at the same event, and each place is counted once. */
 export class PendingCounts {
-  readonly #parts: PendingCountsParts;
+  readonly #options: PendingCountsOptions;
   readonly #names = new Map<GroupId, ByCursor>();
   readonly #patterns = new Map<GroupId, ByCursor>();
   readonly #counts = new Map<string, number>();
 
-  constructor(parts: PendingCountsParts) {
-    this.#parts = parts;
+  constructor(options: PendingCountsOptions) {
+    this.#options = options;
   }
 
   /** Notes a standing that is to be counted. */
@@ -52,7 +52,7 @@ export class PendingCounts {
   }
 
   async #readNames(groupId: GroupId, byCursor: ByCursor): Promise<void> {
-    const { store, slices } = this.#parts;
+    const { store, slices } = this.#options;
     const standings = [...standingsOf(groupId, byCursor)];
     for (const chunk of chunksOf(standings, placesCountedMax)) {
       const places = chunk.map(({ filter, cursor }) => ({ topic: parseTopicName(filter), after: cursor }));
@@ -63,8 +63,8 @@ export class PendingCounts {
   }
 
   async #readPatterns(groupId: GroupId, byCursor: ByCursor): Promise<void> {
-    const { slices } = this.#parts;
-    const patterns = await PatternCounts.begin({ ...this.#parts, groupId });
+    const { slices } = this.#options;
+    const patterns = await PatternCounts.begin({ ...this.#options, groupId });
     const newestFirst = [...byCursor].toSorted(([left], [right]) => right - left);
     for (const [cursor, filters] of newestFirst) {
       await patterns.goBackTo(cursor);

@@ -1,4 +1,5 @@
-import { BrokerError, isBrokerError, type Keccak256, quote, verifyProof } from "@stele/wire";
+import type { Keccak256 } from "@stele/eth";
+import { BrokerError, isBrokerError, quote, verifyProof } from "@stele/wire";
 import type { Hash } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { BlockState } from "../../ports/chain-check.ts";
@@ -14,7 +15,7 @@ import { toProof } from "./to-proof.ts";
 /** How long the chain may take to answer for a proof. */
 const proofTimeoutMs = 30_000;
 
-export interface ProofQueryParts {
+export interface ProofQueryOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly events: EventQuery;
@@ -27,15 +28,15 @@ export interface ProofQueryParts {
 
 /** Makes proofs of events that are found by their identifiers. */
 export class ProofQuery {
-  readonly #parts: ProofQueryParts;
+  readonly #options: ProofQueryOptions;
 
-  constructor(parts: ProofQueryParts) {
-    this.#parts = parts;
+  constructor(options: ProofQueryOptions) {
+    this.#options = options;
   }
 
   /** @throws BrokerError 100300 to 100304 as getEvent, 200205, 200206, 200208. */
   async get(group: Group, eventId: string): Promise<ProofResult> {
-    const { store, clock, events } = this.#parts;
+    const { store, clock, events } = this.#options;
     const event = await events.get(group, eventId);
     const [topic, batch] = await Promise.all([group.getTopic(event.topic), store.findBatch(group.id, event)]);
     if (batch === undefined) throw new BrokerError("eventNotExist", { details: quote(eventId) });
@@ -56,7 +57,7 @@ export class ProofQuery {
       return await group.ledger.findProof(place, signal);
     } catch (error) {
       if (!isBrokerError(error, "proofUnavailable")) throw error;
-      const state = await this.#parts.inspectBlock(group, place.blockNumber);
+      const state = await this.#options.inspectBlock(group, place.blockNumber);
       if (state === "repaired") return group.ledger.findProof(place, signal);
       if (state === "intact") throw error;
       const details = `block ${place.blockNumber} is damaged in the chain's file; health says what to restore`;
@@ -69,11 +70,11 @@ export class ProofQuery {
     const { eventId } = proof.event;
     const details = `the chain has no block ${proof.event.blockNumber} for ${eventId}`;
     if (blockHash === undefined) throw new BrokerError("proofUnavailable", { details });
-    const { keccak } = this.#parts;
+    const { keccak } = this.#options;
     const result = verifyProof(toProof(proof), blockHash, keccak === undefined ? {} : { keccak });
     if (result.status === "verified") return;
     const { step, reason } = result;
-    this.#parts.logger.error("proof does not hold", { eventId, step, reason });
+    this.#options.logger.error("proof does not hold", { eventId, step, reason });
     const why = `what the index and the chain have of ${eventId} does not fit: ${step}: ${reason}`;
     throw new BrokerError("indexDamaged", { details: why });
   }

@@ -2,7 +2,7 @@ import { maxOf, type Position } from "../../domain/position.ts";
 import { parseSharedFilter } from "../../domain/shared-filter.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { SessionId, StoredFilter } from "../../ports/session-store.ts";
+import type { SessionId, SessionWithFilters, StoredFilter, StoredSession } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Standing } from "./pending-counts.ts";
@@ -10,11 +10,14 @@ import type { Standing } from "./pending-counts.ts";
 /** Maximum number of sessions per read; each has up to 1,000 filters. */
 const sessionsReadMax = 50;
 
-export interface SessionEntriesParts {
+export interface SessionEntriesOptions {
   readonly store: Pick<Store, "sessions">;
   readonly slices: TimeSlices;
   /** Those connected to this node are ahead of the store. */
-  readonly sessions: { listConnected(): readonly SessionStanding[] };
+  readonly sessions: {
+    listConnected(): readonly SessionStanding[];
+    isSuspended(session: StoredSession): boolean;
+  };
 }
 
 /** A filter of a session as a subscription, and where to count its events from. */
@@ -27,15 +30,15 @@ export interface SessionEntry {
 }
 
 /** Every filter of every session: those connected to this node, and those in the store. */
-export async function* sessionEntriesOf(parts: SessionEntriesParts): AsyncIterable<SessionEntry> {
-  const { store, slices, sessions } = parts;
+export async function* sessionEntriesOf(options: SessionEntriesOptions): AsyncIterable<SessionEntry> {
+  const { store, slices, sessions } = options;
   const connected = new Map(sessions.listConnected().map((known) => [known.session.id, known]));
   for (let after: SessionId | undefined; ; ) {
     const page = await store.sessions.listSessions({ after, limit: sessionsReadMax });
     for (const stored of page) {
       const known = connected.get(stored.session.id);
       connected.delete(stored.session.id);
-      yield* entriesOf(known?.session.epoch === stored.session.epoch ? known : stored);
+      yield* entriesOf(known?.session.epoch === stored.session.epoch ? known : toKnown(stored, options));
       await slices.pause();
     }
     after = page.at(-1)?.session.id;
@@ -47,11 +50,24 @@ export async function* sessionEntriesOf(parts: SessionEntriesParts): AsyncIterab
   }
 }
 
-function entriesOf({ session, filters }: Pick<SessionStanding, "session" | "filters">): readonly SessionEntry[] {
-  return filters.map((filter) => toEntry(session, filter));
+type Known = Pick<SessionStanding, "session" | "filters" | "isSuspended">;
+
+function toKnown({ session, filters }: SessionWithFilters, { sessions }: SessionEntriesOptions): Known {
+  return {
+    session,
+    filters,
+    isSuspended: session.protocol === "STOMP" && sessions.isSuspended(session),
+  };
 }
 
-function toEntry(session: SessionStanding["session"], { id, filter, startsAfter }: StoredFilter): SessionEntry {
+function entriesOf({ session, filters, isSuspended }: Known): readonly SessionEntry[] {
+  return filters.map((filter) => toEntry({ session, isSuspended }, filter));
+}
+
+function toEntry(
+  { session, isSuspended }: Omit<Known, "filters">,
+  { id, filter, startsAfter }: StoredFilter,
+): SessionEntry {
   const { groupId, protocol, createdAt, owner, epoch } = session;
   const cursor: Position = maxOf(session.cursor, startsAfter);
   const subscription: Subscription = {
@@ -59,7 +75,7 @@ function toEntry(session: SessionStanding["session"], { id, filter, startsAfter 
     groupId,
     filter,
     delivery: { kind: "session", protocol, sessionId: session.id },
-    state: "active",
+    state: isSuspended ? "suspended" : "active",
     cursor,
     notifiedCount: 0,
     notifiedAt: createdAt,

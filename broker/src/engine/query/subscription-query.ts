@@ -8,16 +8,16 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
 import { PendingCounts } from "./pending-counts.ts";
-import { type SessionEntriesParts, type SessionEntry, sessionEntriesOf } from "./session-entries.ts";
+import { type SessionEntriesOptions, type SessionEntry, sessionEntriesOf } from "./session-entries.ts";
 
-export interface SubscriptionQueryParts {
+export interface SubscriptionQueryOptions {
   readonly store: Store;
   readonly slices: TimeSlices;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   /** Where several nodes share the store; the one at `address` lists the sessions that have no connection. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes">; readonly address: string } | undefined;
-  readonly sessions: SessionEntriesParts["sessions"];
+  readonly sessions: SessionEntriesOptions["sessions"];
 }
 
 /** A subscription with the progress of its worker, which is ahead of the store. */
@@ -29,14 +29,14 @@ interface Current {
 
 /** Lists subscriptions, those of sessions too, with their progress. */
 export class SubscriptionQuery {
-  readonly #parts: SubscriptionQueryParts;
+  readonly #options: SubscriptionQueryOptions;
 
-  constructor(parts: SubscriptionQueryParts) {
-    this.#parts = parts;
+  constructor(options: SubscriptionQueryOptions) {
+    this.#options = options;
   }
 
   async list(): Promise<readonly NodeListing[]> {
-    const { coordinator, address: ownAddress } = this.#parts.nodes ?? {};
+    const { coordinator, address: ownAddress } = this.#options.nodes ?? {};
     const nodes = (await coordinator?.listNodes()) ?? [{ id: undefined, address: undefined }];
     const byOwner = new Map<NodeId | undefined, SubscriptionStatus[]>(nodes.map(({ id }) => [id, []]));
     const ownerOf = ({ owner }: Subscription): NodeId | undefined => coordinator && owner;
@@ -49,9 +49,9 @@ export class SubscriptionQuery {
   }
 
   async *#statuses(isListed: (row: Subscription) => boolean): AsyncIterable<SubscriptionStatus> {
-    const counts = new PendingCounts(this.#parts);
+    const counts = new PendingCounts(this.#options);
     const all: Current[] = [];
-    for await (const row of subscriptionsOf(this.#parts)) {
+    for await (const row of subscriptionsOf(this.#options)) {
       if (!isListed(row)) continue;
       const current = this.#toCurrent(row);
       if (!current.isIdle) counts.add(current.subscription);
@@ -60,15 +60,15 @@ export class SubscriptionQuery {
     await counts.read();
     for (const { subscription, isIdle } of all) {
       yield { ...subscription, notifyingCount: isIdle ? 0 : counts.get(subscription) };
-      await this.#parts.slices.pause();
+      await this.#options.slices.pause();
     }
   }
 
   /** One for each filter. */
   async *#ofSessions(): AsyncIterable<SubscriptionStatus> {
-    const counts = new PendingCounts(this.#parts);
+    const counts = new PendingCounts(this.#options);
     const all: SessionEntry[] = [];
-    for await (const entry of sessionEntriesOf(this.#parts)) {
+    for await (const entry of sessionEntriesOf(this.#options)) {
       counts.add(entry.pending);
       counts.add(entry.start);
       all.push(entry);
@@ -77,13 +77,13 @@ export class SubscriptionQuery {
     for (const { subscription, pending, start } of all) {
       const notifyingCount = counts.get(pending);
       yield { ...subscription, notifyingCount, notifiedCount: Math.max(0, counts.get(start) - notifyingCount) };
-      await this.#parts.slices.pause();
+      await this.#options.slices.pause();
     }
   }
 
   #toCurrent(stored: Subscription): Current {
-    const worker = this.#parts.workers.find(stored.id);
-    const progress = worker?.progress ?? this.#parts.progressWriter.find(stored.id);
+    const worker = this.#options.workers.find(stored.id);
+    const progress = worker?.progress ?? this.#options.progressWriter.find(stored.id);
     if (progress?.epoch !== stored.epoch) return { subscription: stored, isIdle: false };
     return { subscription: { ...stored, ...progress }, isIdle: worker?.isIdle === true };
   }

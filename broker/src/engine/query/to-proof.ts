@@ -1,4 +1,5 @@
-import { type Proof, toHexText } from "@stele/wire";
+import { toHexText } from "@stele/eth";
+import type { Proof } from "@stele/wire";
 import type { ProofResult } from "../broker.ts";
 
 /** A proof as the interface has it: one form for one proof. */

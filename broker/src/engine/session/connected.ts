@@ -1,16 +1,20 @@
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
-import type { Principal } from "../access/caller.ts";
+import type { Access } from "../access/access.ts";
+import type { Caller, Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Peer } from "./peer.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Session } from "./session.ts";
+import type { Stream } from "./streams.ts";
 
 /** A session with its connection at this node. */
 export interface Connected {
   readonly name: string;
+  /** What the client calls it. */
+  readonly key: string;
   readonly group: Group;
   readonly session: Session;
   readonly principal: Principal;
@@ -23,6 +27,14 @@ export interface Connected {
   readonly owner: NodeId | undefined;
 }
 
+/** Who attaches to what. */
+export interface Attaching {
+  readonly name: string;
+  readonly group: Group;
+  readonly caller: Caller;
+  readonly stream: Stream | undefined;
+}
+
 export interface Leave {
   readonly expiryMs: number;
   readonly isRegular: boolean;
@@ -32,7 +44,34 @@ export interface Leave {
 export function toStanding({ session, group, protocol, createdAt, owner }: Connected): SessionStanding {
   const { id, cursor, epoch } = session.state;
   const standing = { id, cursor, epoch, groupId: group.id, protocol, createdAt, owner };
-  return { session: standing, filters: session.filters, isStored: session.isStored };
+  return { session: standing, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
+}
+
+/** Ends the connection if its principal is not admitted any more. */
+export function checkRightsOf({ principal, peer, session }: Connected, access: Access): void {
+  if (access.isAdmitted(principal)) session.memberships.checkRights();
+  else peer.ended("refused");
+}
+
+/** Names the sessions that are given nothing; undefined for none. */
+export function warningOf(all: readonly Session[]): string | undefined {
+  const warnings = [suspendedWarning(all), barredWarning(all)].filter((text) => text !== undefined);
+  return warnings.length === 0 ? undefined : warnings.join("; ");
+}
+
+function suspendedWarning(all: readonly Session[]): string | undefined {
+  const suspended = all.filter(({ isSuspended }) => isSuspended);
+  const [first] = suspended;
+  if (first === undefined) return undefined;
+  const id = first.filters[0]?.id ?? first.id;
+  return `${suspended.length} connected subscriptions are suspended, for example ${id}: their clients reject an event, and may subscribe again`;
+}
+
+function barredWarning(all: readonly Session[]): string | undefined {
+  const barred = all.flatMap((session) => [...session.memberships.barred].map((text) => session.findFilter(text)));
+  const [first] = barred;
+  if (first === undefined) return undefined;
+  return `${barred.length} connected shared subscriptions get nothing, for example ${first.id}: the rights of their owners no longer cover their filters; give these rights back, or unsubscribe`;
 }
 
 /** What a will takes in memory. */

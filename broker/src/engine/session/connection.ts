@@ -1,8 +1,10 @@
-import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
+import { type DeliveryWindow, type InFlight, isBeside, type Ticket } from "../../domain/delivery-window.ts";
 import { minOf, type Position } from "../../domain/position.ts";
+import type { SessionState } from "../../ports/session-store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
+import type { SessionParts } from "./session-parts.ts";
 
 /** Events that may wait for a write, in front of a peer that has room. */
 const outgoingMax = 1_000;
@@ -10,13 +12,13 @@ const outgoingMax = 1_000;
 /** A peer with what feeds it. */
 export interface Connection {
   readonly peer: Peer;
-  readonly windowMax: number;
+  windowMax: number;
   /** What the peer is given from; undefined while the index rolls back. */
   reading: Reading | undefined;
   /** Where the next feed begins. */
   readUpTo: Position;
   readonly outgoing: Outgoing;
-  /** What this peer has and has not acknowledged. */
+  /** What this peer has and has not acknowledged, in the order in which it was given. */
   readonly held: Set<Ticket>;
   /** Events up to here were given to an earlier connection, or passed. */
   repeatedUpTo: Position;
@@ -29,6 +31,58 @@ export interface Reading {
   readonly ending: AbortController;
   /** Never rejects. */
   readonly ended: Promise<unknown>;
+}
+
+/** What a connection is made with. */
+interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgoing"> {
+  readonly parts: Pick<SessionParts, "mayReceive">;
+}
+
+/**
+ * A connection that is given nothing yet. It holds what the client has received and not been released from. Events that the session may no longer
+ * receive leave the window, where they would take the place of others for ever.
+ */
+export function createConnection(
+  { parts, ...order }: ConnectionOrder,
+  window: DeliveryWindow,
+  { cursor, taken }: Pick<SessionState, "cursor" | "taken">,
+): Connection {
+  for (const { ticket, topic, state, share } of window.entries) {
+    const isGone = state !== "received" && share === undefined && !parts.mayReceive(topic);
+    if (isGone) window.acknowledge(ticket);
+  }
+  const received = [...window.entries].filter(({ state }) => state === "received");
+  return {
+    ...order,
+    reading: undefined,
+    readUpTo: cursor,
+    held: new Set(received.map(({ ticket }) => ticket)),
+    repeatedUpTo: taken,
+    repeats: new Map(inFlight(window, "stream").map((entry) => [entry.position, entry])),
+  };
+}
+
+/** What is in flight of the stream, or beside it. */
+export function inFlight(window: DeliveryWindow, where: "stream" | "beside"): readonly InFlight[] {
+  return [...window.entries].filter((entry) => isBeside(entry) === (where === "beside"));
+}
+
+/** What the peer has, in the order in which it was given, up to a ticket; empty if it does not have that one. */
+export function heldThrough(connection: Connection | undefined, ticket: Ticket): readonly Ticket[] {
+  if (connection?.held.has(ticket) !== true) return [];
+  const tickets = [...connection.held];
+  return tickets.slice(0, tickets.indexOf(ticket) + 1);
+}
+
+/** What an earlier connection had at a place, if this one is still to get it. */
+export function findRepeat(
+  { repeats, held }: Connection,
+  window: DeliveryWindow,
+  position: Position,
+): InFlight | undefined {
+  const entry = repeats.get(position);
+  if (entry === undefined || held.has(entry.ticket)) return undefined;
+  return window.find(entry.ticket)?.state === "given" ? entry : undefined;
 }
 
 /** The index went back, and with it what is in flight. */
@@ -47,7 +101,7 @@ export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolea
  * Whether the peer may be given another event of a share. What an earlier connection did not acknowledge counts too, though this one may not have it
  * yet: else the window would grow with each connection.
  */
-export function hasRoomBeside(connection: Connection | undefined, window: DeliveryWindow): boolean {
+export function hasRoomBeside(connection: Connection | undefined, inFlightCount: number): boolean {
   if (connection?.reading === undefined || !hasRoom(connection)) return false;
-  return window.size < connection.windowMax;
+  return inFlightCount < connection.windowMax;
 }

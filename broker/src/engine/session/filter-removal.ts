@@ -1,20 +1,33 @@
 import type { SubscriptionId } from "../../domain/subscription.ts";
+import { ownerOf } from "../access/caller.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { SessionName, SessionStore } from "../../ports/session-store.ts";
 import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
+import type { SessionRoom } from "./session-room.ts";
 
 export interface FilterRemovalParts {
-  readonly store: { readonly sessions: Pick<SessionStore, "findFilterOwner" | "removeSessionFilter"> };
+  readonly store: {
+    readonly sessions: Pick<SessionStore, "findFilterOwner" | "removeSession" | "removeSessionFilter">;
+  };
   /** By name. */
   readonly connected: ReadonlyMap<string, Connected>;
+  readonly room: Pick<SessionRoom, "added">;
   /** In which a name gets its session. */
   readonly turns: KeyedMutex<string>;
   /** The store has another row of a session than this node. Never rejects. */
   readonly onChanged: (session: Session) => Promise<void>;
+  /** Ends a session. */
+  readonly onEnded: (known: Connected) => Promise<void>;
 }
 
-/** Removes filters of sessions that somebody else than their client asks for. */
+interface Found {
+  /** Of the session. */
+  readonly name: string;
+  readonly owner: string;
+}
+
+/** Removes filters of sessions that somebody else than their client asks for. A session of STOMP is one subscription, and ends as a whole. */
 export class FilterRemoval {
   readonly #parts: FilterRemovalParts;
 
@@ -22,29 +35,35 @@ export class FilterRemoval {
     this.#parts = parts;
   }
 
-  /** Answers whether there was such a filter. */
-  async run(id: SubscriptionId): Promise<boolean> {
-    const name = this.#findConnected(id) ?? (await this.#findStored(id));
+  /** Answers whether there was such a filter, of somebody whom `isOwned` takes. */
+  async run(id: SubscriptionId, isOwned: (owner: string) => boolean): Promise<boolean> {
+    const found = this.#findConnected(id) ?? (await this.#findStored(id));
+    const name = found !== undefined && isOwned(found.owner) ? found.name : undefined;
     return name !== undefined && this.#parts.turns.run(name, () => this.#remove(name, id));
   }
 
-  #findConnected(id: SubscriptionId): string | undefined {
-    for (const [name, { session }] of this.#parts.connected) {
-      if (session.filters.some((filter) => filter.id === id)) return name;
+  #findConnected(id: SubscriptionId): Found | undefined {
+    for (const [name, { session, principal }] of this.#parts.connected) {
+      if (session.filters.some((filter) => filter.id === id)) return { name, owner: ownerOf(principal) };
     }
     return undefined;
   }
 
-  async #findStored(id: SubscriptionId): Promise<string | undefined> {
+  async #findStored(id: SubscriptionId): Promise<Found | undefined> {
     const found = await this.#parts.store.sessions.findFilterOwner(id);
-    return found && nameOf(found.session);
+    return found && { name: nameOf(found.session), owner: found.session.principal };
   }
 
   /** No connection gets the session meanwhile, and the index does not roll back. */
   async #remove(name: string, id: SubscriptionId): Promise<boolean> {
-    const { connected, store } = this.#parts;
+    const { connected, store, onEnded } = this.#parts;
     const known = connected.get(name);
-    if (known === undefined) return store.sessions.removeSessionFilter(id);
+    if (known === undefined) return this.#removeStored(id);
+    if (known.protocol === "STOMP") {
+      await onEnded(known);
+      await this.#removeStored(id); // where another node has taken the session meanwhile
+      return true;
+    }
     return known.group.changes.shared(async () => {
       const { session } = known;
       if (!session.isStored) return removeFrom(session, id);
@@ -52,6 +71,20 @@ export class FilterRemoval {
       await this.#parts.onChanged(session);
       return isRemoved;
     });
+  }
+
+  /** Another node may have the connection: it ends the session when it has no filter left. */
+  async #removeStored(id: SubscriptionId): Promise<boolean> {
+    const { sessions } = this.#parts.store;
+    const { session, filters } = (await sessions.findFilterOwner(id)) ?? {};
+    if (session?.protocol !== "STOMP") return sessions.removeSessionFilter(id);
+    if (session.detachedAt !== undefined) {
+      const isRemoved = await sessions.removeSession(session);
+      if (isRemoved) this.#parts.room.added(session.groupId, -1);
+      return isRemoved;
+    }
+    for (const filter of filters ?? []) await sessions.removeSessionFilter(filter.id);
+    return true;
   }
 }
 

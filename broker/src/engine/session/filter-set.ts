@@ -1,6 +1,7 @@
 import type { Event } from "../../domain/event.ts";
 import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
+import type { SessionProtocol } from "../../domain/subscription.ts";
 import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Position } from "../../domain/position.ts";
@@ -10,6 +11,7 @@ export interface FilterSetParts {
   /** Marks what the session publishes, where its own filters leave that out. */
   readonly origin: string;
   readonly extensionPrefix: string;
+  readonly protocol: SessionProtocol;
 }
 
 /** The filters of one session, and what they want of an event. */
@@ -77,10 +79,11 @@ export class FilterSet {
     return originOf(event, this.#parts.extensionPrefix) === this.#parts.origin;
   }
 
-  /** The lower of the QoS of the publish and of the filters. */
+  /** The lower of the QoS of the publish and of the filters. STOMP knows no QoS of a publish: what its subscriber acknowledges depends on that alone. */
   qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
-    const granted = Math.max(...filters.map(({ qos }) => qos));
-    return Math.min(granted, publishedQos(event, this.#parts.extensionPrefix)) as QoS; // both are
+    const { extensionPrefix, protocol } = this.#parts;
+    const granted = Math.max(...filters.map(({ qos }) => qos)) as QoS; // one of theirs
+    return protocol === "STOMP" ? granted : (Math.min(granted, publishedQos(event, extensionPrefix)) as QoS);
   }
 
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */

@@ -1,22 +1,21 @@
-import type { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
+import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
-import type { ShareMember } from "./share.ts";
+import type { Reservation, ShareMember } from "./share-member.ts";
 import type { Shares } from "./shares.ts";
 
 export interface MembershipsParts {
   readonly shares: Shares;
-  /** Whether events of a topic may reach the session's client. */
-  readonly mayReceive: (topic: TopicName) => boolean;
+  /** Whether all events that match a filter may reach the session's client. */
+  readonly mayReceiveAll: (filter: TopicFilter) => boolean;
 }
 
 /** What a session does for the shares that it is a member of. */
 export interface SharingSession {
   /** Whether its client is connected and takes another event. */
   readonly hasRoom: () => boolean;
-  readonly give: (event: Event, order: SessionFilter) => void;
+  readonly reserve: (event: Event, order: SessionFilter) => Reservation;
 }
 
 interface Membership {
@@ -24,19 +23,20 @@ interface Membership {
   readonly member: ShareMember;
 }
 
-/** The shares that one session is a member of, by the text of their filters. */
+/**
+ * The shares that one session is a member of, by the text of their filters. A session whose rights do not cover a share's filter takes none of its
+ * events: one that it took and could not pass on would be lost for the members that may receive it.
+ */
 export class Memberships {
   readonly #parts: MembershipsParts;
   readonly #session: SharingSession;
   readonly #memberships = new Map<TopicFilter, Membership>();
+  /** Shares that had an event for the session, which its rights did not allow. */
+  readonly #barred = new Set<TopicFilter>();
 
   constructor(parts: MembershipsParts, session: SharingSession) {
     this.#parts = parts;
     this.#session = session;
-  }
-
-  get size(): number {
-    return this.#memberships.size;
   }
 
   find(text: TopicFilter): SessionFilter | undefined {
@@ -50,7 +50,7 @@ export class Memberships {
       known.order = order;
       return false;
     }
-    const membership = { order, member: this.#createMember(order.filter) };
+    const membership: Membership = { order, member: this.#createMember(order.filter, () => membership.order) };
     this.#memberships.set(order.filter, membership);
     this.#parts.shares.join(order.filter, membership.member);
     return true;
@@ -61,6 +61,7 @@ export class Memberships {
     const membership = this.#memberships.get(text);
     if (membership === undefined) return false;
     this.#memberships.delete(text);
+    this.#barred.delete(text);
     this.#parts.shares.leave(text, membership.member);
     return true;
   }
@@ -74,28 +75,37 @@ export class Memberships {
     for (const text of this.#memberships.keys()) this.#parts.shares.wake(text);
   }
 
-  /**
-   * The client is gone: others get what it has not acknowledged of QoS 1. An event of QoS 2 waits for this client, since nobody knows whether it has
-   * it (MQTT 5.0, [MQTT-4.8.2-4]).
-   */
-  handBack(window: DeliveryWindow): void {
-    const shared = Array.from(window.entries).filter(({ share, qos }) => share !== undefined && qos === 1);
-    for (const { ticket, share, topic, position } of shared) {
-      if (share !== undefined && this.#parts.shares.takeBack(share, { topic, position })) window.acknowledge(ticket);
+  /** Shares whose events wait because the session's rights do not cover their filters. */
+  get barred(): ReadonlySet<TopicFilter> {
+    return this.#barred;
+  }
+
+  /** The session's rights may have changed. */
+  checkRights(): void {
+    for (const text of this.#barred) {
+      if (!this.#isCovered(text)) continue;
+      this.#barred.delete(text);
+      this.#parts.shares.wake(text);
     }
   }
 
-  #createMember(text: TopicFilter): ShareMember {
+  #createMember(text: TopicFilter, order: () => SessionFilter): ShareMember {
     const session = this.#session;
+    const isBarred = (): boolean => this.#isBarred(text);
     return {
-      mayReceive: this.#parts.mayReceive,
       get hasRoom() {
-        return session.hasRoom();
+        return session.hasRoom() && !isBarred();
       },
-      give: (event) => {
-        const order = this.find(text);
-        if (order !== undefined) session.give(event, order);
-      },
+      reserve: (event) => session.reserve(event, order()),
     };
+  }
+
+  #isBarred(text: TopicFilter): boolean {
+    if (!this.#barred.has(text) && !this.#isCovered(text)) this.#barred.add(text);
+    return this.#barred.has(text);
+  }
+
+  #isCovered(text: TopicFilter): boolean {
+    return this.#parts.mayReceiveAll(eventFilterOf(text));
   }
 }

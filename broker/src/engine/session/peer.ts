@@ -18,8 +18,11 @@ export interface Delivery {
   readonly filters: readonly SessionFilter[];
 }
 
-/** `taken-over`: another connection has the session. `stopping`: the broker stops. `failed`: an event could not be delivered. `stale`: this node is no member any more. */
-export type EndReason = "taken-over" | "stopping" | "failed" | "stale";
+/**
+ * `taken-over`: another connection has the session. `stopping`: the broker stops. `failed`: an event could not be delivered. `stale`: this node is no
+ * member any more. `removed`: unSubscribe ended the session. `refused`: the rights of its principal have ended.
+ */
+export type EndReason = "taken-over" | "stopping" | "failed" | "stale" | "removed" | "refused";
 
 /** The connection of a session, as the engine sees it. Its methods return at once. */
 export interface Peer {
@@ -30,4 +33,6 @@ export interface Peer {
   /** Whether it takes another event now. Once it does again, it calls {@link Session.wake}. */
   readonly hasRoom: boolean;
   ended(reason: EndReason): void;
+  /** The session is suspended: its client rejected the event too often, and gets nothing until it attaches again. Only peers that reject need it. */
+  suspended?(ticket: Ticket): void;
 }

@@ -1,19 +1,21 @@
 import type { Event } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { before, type Position } from "../../domain/position.ts";
+import type { Position } from "../../domain/position.ts";
 import { isMarkedRetained } from "../../domain/session-filter.ts";
 import { isPattern, matchesFilter, toLevels, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { RetainedEvent, Store } from "../../ports/store.ts";
-import { eventsOf } from "../batch-events.ts";
+import type { RetainedEvent } from "../../ports/store.ts";
+import type { IndexProgress } from "../index-progress.ts";
+import type { RetainedReads } from "./retained-reads.ts";
 
 /** Retained events whose places one look at the store reads, about 200 bytes each. */
 const placesReadMax = 64;
 
 export interface RetainedParts {
   readonly groupId: GroupId;
-  readonly store: Pick<Store, "listRetained" | "readBatches">;
+  readonly progress: IndexProgress;
+  readonly retainedReads: RetainedReads;
   readonly slices: TimeSlices;
   readonly extensionPrefix: string;
   /** Whether events of a topic may reach the session's client. */
@@ -100,7 +102,7 @@ export class RetainedEvents {
         }
         if (event === undefined) removeFirst(scan, place);
       } else if (scan.isRead) this.remove(scan.filter);
-      else await this.#read(scan);
+      else await this.#read(scan, signal);
     }
     return undefined;
   }
@@ -113,18 +115,20 @@ export class RetainedEvents {
     if (scan?.isRead === true && scan.places.length === 0) this.remove(filter);
   }
 
-  /** Undefined where it is no longer on the chain. */
+  /** Undefined where it is no longer on the chain, or the client may no longer receive it. */
   async #find(place: RetainedEvent): Promise<Event | undefined> {
-    const event = await findEvent(this.#parts, place);
+    if (!this.#parts.mayReceive(place.topic)) return undefined;
+    const event = await this.#parts.retainedReads.find(this.#parts, place);
     return event !== undefined && isMarkedRetained(event, this.#parts.extensionPrefix) ? event : undefined;
   }
 
-  async #read(scan: Scan): Promise<void> {
-    const { store, groupId, mayReceive, slices } = this.#parts;
+  async #read(scan: Scan, signal: AbortSignal): Promise<void> {
+    const { retainedReads, groupId, mayReceive, slices } = this.#parts;
     const { filter, after } = scan;
     const isExact = !isPattern(filter);
     const limit = isExact ? 1 : placesReadMax;
-    const page = await store.listRetained(groupId, { prefix: prefixOf(filter), after, limit });
+    const page = await retainedReads.list(groupId, { prefix: prefixOf(filter), after, limit }, signal);
+    if (page === undefined) return;
     scan.after = page.at(-1)?.topic;
     scan.isRead = isExact || page.length < limit;
     scan.places = page.filter(
@@ -132,16 +136,6 @@ export class RetainedEvents {
     );
     await slices.pause(); // a filter that matches few of many topics reads page after page
   }
-}
-
-/** The event at a place; undefined where it is no longer on the chain. Throws what the store throws. */
-export async function findEvent(
-  { store, groupId }: Pick<RetainedParts, "store" | "groupId">,
-  { topic, position }: Pick<RetainedEvent, "topic" | "position">,
-): Promise<Event | undefined> {
-  const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
-  const [batch] = await store.readBatches(groupId, place);
-  return batch && eventsOf(batch)[position - batch.firstPosition];
 }
 
 function removeFirst(scan: Scan, place: RetainedEvent): void {

@@ -3,8 +3,7 @@ import { fromStored, type Position } from "../../domain/position.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { SessionClaimed, StoredSession } from "../../ports/session-store.ts";
-import { anonymous, type Principal } from "../access/caller.ts";
+import type { SessionGranted, StoredSession } from "../../ports/session-store.ts";
 import type { WillOrder } from "../broker.ts";
 import type { PendingRetained } from "./retained.ts";
 
@@ -21,6 +20,9 @@ interface Encoded {
   readonly topics: readonly string[];
   readonly entries: readonly number[];
   readonly retained: readonly PendingRetained[];
+  /** Tickets that were rejected, each followed by how often. Absent in rows of earlier versions. */
+  readonly rejections?: readonly number[];
+  readonly isSuspended?: boolean;
 }
 
 /** What a session has under way. */
@@ -28,23 +30,31 @@ export interface UnderWay {
   readonly window: DeliveryWindow;
   /** What its filters are still to get of what topics retain. */
   readonly retained: readonly PendingRetained[];
+  /** Whether it is given nothing, because its client rejected an event too often. */
+  readonly isSuspended: boolean;
 }
 
-export function encodeUnderWay({ window, retained }: UnderWay): Uint8Array {
+export function encodeUnderWay({ window, retained, isSuspended }: UnderWay): Uint8Array {
   const topics = new Map<string, number>();
   const entries: number[] = [];
-  for (const { ticket, position, topic, qos, state, isRetained, share } of window.entries) {
+  const rejections: number[] = [];
+  for (const { ticket, position, topic, qos, state, isRetained, share, rejections: count } of window.entries) {
+    if (share !== undefined && qos === 1) continue; // the share gets it back when the connection ends
+    if (count !== undefined) rejections.push(ticket, count);
     const index = indexOf(topics, topic);
     const marks = (state === "received" ? receivedMark : 0) | (isRetained === true ? retainedMark : 0);
     entries.push(ticket, position, index, qos, marks, share === undefined ? -1 : indexOf(topics, share));
   }
   const encoded: Encoded = { lastTicket: window.lastTicket, topics: [...topics.keys()], entries, retained };
-  return toBytes(encoded);
+  const isRejecting = isSuspended || rejections.length > 0;
+  return toBytes(isRejecting ? { ...encoded, rejections, isSuspended } : encoded);
 }
 
 export function decodeUnderWay(bytes: Uint8Array): UnderWay {
-  if (bytes.length === 0) return { window: new DeliveryWindow(), retained: [] };
-  const { lastTicket, topics, entries, retained } = fromBytes(bytes) as Encoded; // This file wrote it.
+  if (bytes.length === 0) return nothingUnderWay();
+  const encoded = fromBytes(bytes) as Encoded; // This file wrote it.
+  const { lastTicket, topics, entries, retained, isSuspended = false } = encoded;
+  const rejections = toCounts(encoded.rejections ?? []);
   const found: InFlight[] = [];
   for (let start = 0; start < entries.length; start += numbersPerEntry) {
     const [ticket = 0, position = 0, index = 0, qos = 0, marks = 0, shared = -1] = entries.slice(
@@ -62,9 +72,21 @@ export function decodeUnderWay(bytes: Uint8Array): UnderWay {
       state,
       isRetained,
       share: topics[shared] as TopicFilter | undefined,
+      rejections: rejections.get(ticket),
     });
   }
-  return { window: DeliveryWindow.from(found, lastTicket), retained };
+  return { window: DeliveryWindow.from(found, lastTicket), retained, isSuspended };
+}
+
+/** Of a session that begins. */
+export function nothingUnderWay(): UnderWay {
+  return { window: new DeliveryWindow(), retained: [], isSuspended: false };
+}
+
+function toCounts(pairs: readonly number[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (let index = 0; index < pairs.length; index += 2) counts.set(pairs[index] ?? 0, pairs[index + 1] ?? 0);
+  return counts;
 }
 
 function indexOf(texts: Map<string, number>, text: string): number {
@@ -83,16 +105,6 @@ export function decodeWill(bytes: Uint8Array): WillOrder {
   return { ...will, expiresAfterMs: will.expiresAfterMs, call: { ...call, groupId: call.groupId, content } };
 }
 
-export function encodePrincipal({ kind }: Principal): string {
-  return kind;
-}
-
-/** Nobody has to say who they are yet. */
-export function decodePrincipal(kind: string): Principal {
-  if (kind !== anonymous.kind) throw new Error(`unknown principal ${kind}`);
-  return anonymous;
-}
-
 function toBytes(value: object): Uint8Array {
   return Buffer.from(JSON.stringify(value));
 }
@@ -108,8 +120,6 @@ export function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Positio
 }
 
 /** The row of a claimed session; undefined for one that has none. */
-export function storedOf(
-  claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>,
-): StoredSession | undefined {
+export function storedOf(claimed: SessionGranted): StoredSession | undefined {
   return claimed.status === "resumed" ? claimed.current.session : claimed.current;
 }

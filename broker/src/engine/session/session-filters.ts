@@ -1,6 +1,6 @@
 import { BrokerError, toBrokerError } from "@stele/wire";
 import type { SessionFilter } from "../../domain/session-filter.ts";
-import { isShared, parseSharedFilter } from "../../domain/shared-filter.ts";
+import { eventFilterOf, isShared } from "../../domain/shared-filter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { Randomness } from "../../ports/randomness.ts";
@@ -17,6 +17,8 @@ export interface SessionFiltersParts {
   readonly access: Access;
   /** Reads the session again, which the store refused to write. */
   readonly onRefused: (session: Session) => Promise<void>;
+  /** Puts a session that lives in memory alone into the store. @throws BrokerError 200300; and what the store throws. */
+  readonly keep: (session: Session) => Promise<void>;
 }
 
 /** Times that a change is tried while the index rolls back, or other nodes change the session. */
@@ -67,12 +69,19 @@ export class SessionFilters {
     group: Group,
     toChange: () => { readonly put: readonly StoredFilter[]; readonly removed: readonly TopicFilter[] },
   ): Promise<void> {
+    let isNew = false;
     for (let tries = 0; tries < triesMax; tries += 1) {
       const isDone = await group.changes.shared(async () => {
         const change = toChange();
+        const isMember = change.put.some(({ filter }) => isShared(filter));
+        if (isMember && !session.isStored) {
+          await this.#parts.keep(session); // the store has to know who the members of a share are
+          isNew = true;
+        }
         const outcome = session.isStored
           ? await this.#parts.store.sessions.saveSessionFilters(session, {
               ...change,
+              put: isNew ? [...othersOf(session, change.put), ...change.put] : change.put,
               generation: await group.findGeneration(),
             })
           : "saved";
@@ -91,11 +100,10 @@ export class SessionFilters {
     { filter }: SessionFilter,
     { group, caller }: { readonly group: Group; readonly caller: Caller },
   ): BrokerError | undefined {
+    const topic = eventFilterOf(filter);
     try {
-      this.#parts.access.authorize(caller, "subscribe", {
-        groupId: group.id,
-        topic: parseSharedFilter(filter)?.filter ?? filter,
-      });
+      this.#parts.access.authorize(caller, "subscribe", { groupId: group.id, topic });
+      if (isShared(filter)) this.#parts.access.checkReceiver(caller, group.id, topic);
       return undefined;
     } catch (error) {
       return toBrokerError(error);
@@ -107,4 +115,10 @@ export class SessionFilters {
     const id = known?.id ?? parseSubscriptionId(this.#parts.randomness.uuid());
     return { ...order, id, startsAfter: known?.startsAfter ?? indexedUpTo(group) };
   }
+}
+
+/** The filters of a session beside those of the same texts. */
+function othersOf(session: Session, filters: readonly StoredFilter[]): readonly StoredFilter[] {
+  const texts = new Set(filters.map(({ filter }) => filter));
+  return session.filters.filter(({ filter }) => !texts.has(filter));
 }

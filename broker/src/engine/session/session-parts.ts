@@ -1,12 +1,14 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import type { SessionProtocol } from "../../domain/subscription.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
-import type { Groups } from "../group.ts";
+import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Wills } from "./wills.ts";
 import type { StoredFilter, SessionId } from "../../ports/session-store.ts";
@@ -22,6 +24,7 @@ import type { Written } from "./session-writer.ts";
 import type { WaitingParts } from "./waiting.ts";
 
 export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
+  readonly store: Pick<Store, "sessions">;
   readonly progress: IndexProgress;
   readonly eventIds: EventIds;
   readonly createFeed: (order: FeedOrder) => Feed;
@@ -30,6 +33,7 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
 /** A session as it is taken up. */
 export interface SessionOrigin {
   readonly id: SessionId;
+  readonly protocol: SessionProtocol;
   readonly epoch: number;
   /** Every event up to here was given or passed. */
   readonly taken: Position;
@@ -52,18 +56,29 @@ export interface Keeper {
 }
 
 /** What a session and a share of one group work with. */
-export type ReaderParts = Omit<SessionParts, "shares">;
+export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
+
+/** Finds the position after which a subscription begins, and the generation of the index before it was found. @throws BrokerError 100300 to 100304. */
+export type FindStart = (
+  group: Group,
+  offset: string,
+) => Promise<{ readonly position: Position; readonly generation: number }>;
 
 /** What the sessions of a node work with. */
 export interface SessionsParts {
   readonly limits: EngineLimits;
   readonly groups: Groups;
-  readonly store: Pick<Store, "sessions">;
+  readonly store: Pick<Store, "sessions" | "listRetained" | "readBatches" | "findSubscription">;
+  /** Where a new subscription begins, given its offset. */
+  readonly findStart: FindStart;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;
+  readonly slices: TimeSlices;
   readonly access: Access;
   readonly wills: Wills;
+  /** Forgets the publish keys of a session that has ended. Never rejects. */
+  readonly inlet: { forget(groupId: GroupId, sessionId: SessionId): Promise<void> };
   /** Whether this node writes the index of a group, and so sees to sessions without connection. */
   readonly isKeeper: (groupId: GroupId) => boolean;
   /** This node among others; undefined where it has the store alone. @throws BrokerError 200207 while it is no member. */
@@ -71,5 +86,8 @@ export interface SessionsParts {
   /** Whether other nodes may have the client's earlier connection. */
   readonly isShared: boolean;
   /** What a session or share of a group works with, given which topics may reach it. */
-  readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => ReaderParts;
+  readonly toSessionParts: (
+    groupId: GroupId,
+    mayReceive: (topic: TopicName) => boolean,
+  ) => Omit<ReaderParts, "retainedReads">;
 }

@@ -1,27 +1,29 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
+import type { Access } from "../access/access.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { endsAt, type Legacy, type SessionId, type SessionKey } from "../../ports/session-store.ts";
+import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
-import type { EngineLimits } from "../limits.ts";
-import { decodePrincipal, decodeWill } from "./session-codec.ts";
+import { decodeWill } from "./session-codec.ts";
+import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
-import type { Wills } from "./wills.ts";
+import type { WillName, Wills } from "./wills.ts";
 
 export interface SessionSweeperParts {
   readonly store: Pick<Store, "sessions">;
   readonly times: SessionTimes;
+  readonly room: SessionRoom;
   readonly wills: Wills;
+  readonly access: Access;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly limits: EngineLimits;
   readonly nodeId: () => NodeId | undefined;
   readonly signal: AbortSignal;
-  /** Told of a session that has ended. */
-  readonly onEnded: (id: SessionId) => void;
+  /** Called when a session has ended. */
+  readonly onEnded: (groupId: GroupId, id: SessionId) => void;
 }
 
 /** Time between two looks at which sessions are due, in milliseconds. A node looks at those that left it in time by itself. */
@@ -76,48 +78,60 @@ export class SessionSweeper {
     signal.addEventListener("abort", cancel, { once: true });
   }
 
-  /** Publishes what somebody left. Answers whether it is done with. */
-  async publishWill({ will, principal }: Pick<Legacy, "will" | "principal">): Promise<boolean> {
-    return will === undefined || this.#parts.wills.publish(decodeWill(will), decodePrincipal(principal));
+  /** Publishes a will while the caller goes on. */
+  beginWill(former: StoredSession): void {
+    void this.publishWill(former);
   }
 
-  /** The session that has had no connection for longest makes room for another. */
-  async makeRoom(): Promise<void> {
-    const { store, limits } = this.#parts;
-    if ((await store.sessions.countSessions()) <= limits.sessionsMax) return;
-    const oldest = await store.sessions.findOldestDetached();
-    if (oldest !== undefined) await this.#end(oldest);
+  /** Publishes what somebody left. Answers whether it is done with. Never rejects: a will that cannot be read must not hold up its session's end. */
+  async publishWill(session: StoredSession): Promise<boolean> {
+    const { access, wills, logger } = this.#parts;
+    const { will, principal } = session;
+    if (will === undefined) return true;
+    try {
+      return await wills.publish(decodeWill(will), access.recall(principal), nameOfWill(session));
+    } catch (error) {
+      logger.error("will not published", { error });
+      return true;
+    }
   }
 
   async #run(groupId: GroupId): Promise<void> {
     const { signal, clock, logger, times } = this.#parts;
     const trouble = new ReportedTrouble(logger, "sessions not swept", "sessions swept again");
     while (!signal.aborted) {
+      let restMs = sweepEveryMs;
       try {
         await this.ready(groupId);
-        await this.#seeAll(groupId, await times.findDue(groupId));
+        const due = await times.findDue(groupId);
+        await allSettled(due.map((key) => this.#see(groupId, key)));
+        if (await this.#makeRoom(groupId)) restMs = 0;
         trouble.done();
       } catch (error) {
         trouble.failed(error);
       }
-      await pause(clock, sweepEveryMs, signal);
+      await pause(clock, restMs, signal);
     }
   }
 
-  /** All at once: each will waits for its transaction, and many are due after a kill. @throws what one of them throws, when all have ended. */
-  async #seeAll(groupId: GroupId, keys: readonly SessionKey[]): Promise<void> {
-    const seen = await Promise.allSettled(keys.map((key) => this.#see(groupId, key)));
-    const failed = seen.find((one) => one.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+  /** Answers whether it ended sessions, so that there may be more to end. */
+  async #makeRoom(groupId: GroupId): Promise<boolean> {
+    const { times, room, logger } = this.#parts;
+    const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
+    if (keys.length === 0) return false;
+    logger.warn("too many sessions without connection, ending the oldest", { count: keys.length });
+    await allSettled(keys.map((key) => this.#end(groupId, key)));
+    return true;
   }
 
   async #see(groupId: GroupId, key: SessionKey): Promise<void> {
     const { store, times } = this.#parts;
     await times.advance(groupId);
     const found = (await store.sessions.findSession(key.id))?.session;
-    if (found === undefined || found.epoch !== key.epoch || found.detachedAt === undefined) return;
+    if (found === undefined) return this.#drop(groupId, key);
+    if (found.epoch !== key.epoch || found.detachedAt === undefined) return;
     const time = await store.sessions.advanceSessionTime(groupId, 0);
-    if ((endsAt(found) ?? time) <= time) await this.#end(key);
+    if ((endsAt(found) ?? time) <= time) await this.#end(groupId, key);
     else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(key);
     else
       this.lookAfter(groupId, {
@@ -127,16 +141,48 @@ export class SessionSweeper {
   }
 
   async #settleWill(key: SessionKey): Promise<void> {
-    const { store, nodeId } = this.#parts;
-    const taken = await store.sessions.takeDueSession(key, nodeId());
-    if (taken !== undefined && (await this.publishWill(taken))) await store.sessions.settleWill(taken);
+    const taken = await this.#takeWithoutWill(key);
+    if (taken !== undefined) await this.#parts.store.sessions.settleWill(taken);
   }
 
-  async #end(key: SessionKey): Promise<void> {
-    const { store, nodeId, onEnded } = this.#parts;
+  /** Takes a session and publishes its will. Undefined if another has it. If nobody knows whether the will was published, a later sweep finds out. */
+  async #takeWithoutWill(key: SessionKey): Promise<StoredSession | undefined> {
+    const { store, nodeId } = this.#parts;
     const taken = await store.sessions.takeDueSession(key, nodeId());
-    if (taken === undefined || !(await this.publishWill(taken))) return;
-    await store.sessions.removeSession(taken);
-    onEnded(taken.id);
+    if (taken === undefined || (await this.publishWill(taken))) return taken;
+    await store.sessions.takeDueSession(taken, undefined);
+    return undefined;
   }
+
+  async #end(groupId: GroupId, key: SessionKey): Promise<void> {
+    const taken = await this.#takeWithoutWill(key);
+    if (taken !== undefined) await this.#remove(groupId, taken);
+  }
+
+  /** A row that is there and cannot be read is damaged. It would be due for ever, before all others. */
+  async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
+    if (!(await this.#remove(groupId, key))) return;
+    const remedy = "its client subscribes again; its will, if it had one, is lost";
+    this.#parts.logger.error("session dropped: its row in the store is damaged", { sessionId: key.id, remedy });
+  }
+
+  async #remove(groupId: GroupId, key: SessionKey): Promise<boolean> {
+    const { store, room, onEnded } = this.#parts;
+    if (!(await store.sessions.removeSession(key))) return false;
+    room.added(groupId, -1);
+    onEnded(groupId, key.id);
+    return true;
+  }
+}
+
+/** All at once: each will waits for its transaction, and many are due after a kill. @throws what one of them throws, when all have ended. */
+async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
+  const ended = await Promise.allSettled(tasks);
+  const failed = ended.find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** The same name for each attempt, since the node that publishes a will may time out, or be killed before it notes the success. */
+function nameOfWill({ id, epoch, detachedAt }: StoredSession): WillName {
+  return { sessionId: id, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
 }

@@ -4,7 +4,7 @@ import type { SessionKey, SessionStore } from "../../ports/session-store.ts";
 
 export interface SessionTimesParts {
   readonly store: {
-    readonly sessions: Pick<SessionStore, "advanceSessionTime" | "detachLost" | "listDueSessions" | "countSessions">;
+    readonly sessions: Pick<SessionStore, "advanceSessionTime" | "detachLost" | "listDueSessions" | "listDetached">;
   };
   readonly clock: Clock;
   /** Whether this node keeps the time of a group: the one that writes its index. */
@@ -16,14 +16,19 @@ export interface SessionTimesParts {
 /** Sessions that one look sees to. */
 const pageMax = 100;
 
-/** Has the session time of groups go on, by the monotonic clock: nobody can set it. */
+/** Advances the session time of groups by the monotonic clock, which nobody can set. */
 export class SessionTimes {
   readonly #parts: SessionTimesParts;
-  /** Up to when the time of each group was told to the store. */
-  readonly #toldAt = new Map<GroupId, number>();
+  /** When the time of each group was last written to the store, by the monotonic clock. */
+  readonly #writtenAt = new Map<GroupId, number>();
 
   constructor(parts: SessionTimesParts) {
     this.#parts = parts;
+  }
+
+  /** Whether this node keeps the time of a group, and so sees to its sessions without connection. */
+  isKeeper(groupId: GroupId): boolean {
+    return this.#parts.isKeeper(groupId);
   }
 
   /** Brings the group's time up to now, where this node keeps it. */
@@ -31,14 +36,14 @@ export class SessionTimes {
     const { store, clock, isKeeper } = this.#parts;
     const now = clock.monotonic();
     if (!isKeeper(groupId)) {
-      this.#toldAt.delete(groupId);
+      this.#writtenAt.delete(groupId);
       return;
     }
-    const toldAt = this.#toldAt.get(groupId);
-    this.#toldAt.set(groupId, now);
-    const elapsedMs = Math.floor(now - (toldAt ?? now));
+    const writtenAt = this.#writtenAt.get(groupId);
+    this.#writtenAt.set(groupId, now);
+    const elapsedMs = Math.floor(now - (writtenAt ?? now));
     if (elapsedMs === 0) {
-      this.#toldAt.set(groupId, toldAt ?? now);
+      this.#writtenAt.set(groupId, writtenAt ?? now);
       return;
     }
     await store.sessions.advanceSessionTime(groupId, elapsedMs);
@@ -47,9 +52,10 @@ export class SessionTimes {
   /** Sessions that something is due of; none where another node sees to them. */
   async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
     const { store, isKeeper, isShared } = this.#parts;
-    // A broker without sessions writes nothing while it is idle.
-    if (!isKeeper(groupId) || (await store.sessions.countSessions()) === 0) return [];
+    if (!isKeeper(groupId)) return [];
     if (isShared) await store.sessions.detachLost(groupId);
+    // Time matters to sessions without connection alone: a broker without them writes nothing while it is idle.
+    if ((await store.sessions.listDetached(groupId, 1)).length === 0) return [];
     await this.advance(groupId);
     return store.sessions.listDueSessions(groupId, pageMax);
   }

@@ -2,6 +2,7 @@ import { backoffDelayMs } from "../../lib/backoff.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SessionState, SessionStore } from "../../ports/session-store.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -9,6 +10,8 @@ import type { EngineLimits } from "../limits.ts";
 /** What is written of a session, as it is at that moment. */
 export interface Written {
   readonly state: SessionState;
+  /** The store has that state. */
+  written(state: SessionState): void;
 }
 
 export interface SessionWriterParts {
@@ -16,9 +19,16 @@ export interface SessionWriterParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  readonly slices: TimeSlices;
   /** Told of sessions that the store refused: they are no more, or another's by now, or have gone back. */
   readonly onRefused: (sessions: readonly Written[]) => void;
 }
+
+/** Sessions in one transaction: it must not hold up the other writers of the store. */
+const sessionsPerWriteMax = 500;
+
+/** A session to write, and who waits for that. */
+type DirtySession = readonly [Written, Deferred<void> | undefined];
 
 /** Shortest time between two writes, in milliseconds: at most 200 a second, whatever waits for them. */
 const restMs = 5;
@@ -39,6 +49,9 @@ export class SessionWriter {
   #notBefore = 0;
   /** Never rejects. */
   #writing: Promise<void> | undefined;
+  /** Sessions of the write in progress that are to be saved, and those that the store is asked to save. */
+  #encoded = new Set<Written>();
+  #saved = new Set<Written>();
 
   constructor(parts: SessionWriterParts) {
     this.#parts = parts;
@@ -59,10 +72,19 @@ export class SessionWriter {
     return deferred.promise;
   }
 
-  /** The session is not written any more. A write under way may still bring it to the store. */
+  /** The session is not written any more, unless it is on its way to the store already. */
   forget(session: Written): void {
     this.#dirty.delete(session);
     this.#refused.delete(session);
+    this.#encoded.delete(session);
+  }
+
+  /** Forgets the session, and writes it as it is now; no older state of it follows. @throws what the store throws. */
+  async writeLast(session: Written): Promise<void> {
+    const isSaved = this.#saved.has(session);
+    this.forget(session);
+    if (isSaved) await this.#writing;
+    await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
   }
 
   /** Answers when everything noted so far is written, and no write is under way that began before. @throws what the store throws. */
@@ -99,28 +121,52 @@ export class SessionWriter {
   }
 
   async #write(): Promise<void> {
-    const { store, clock, onRefused } = this.#parts;
     this.#cancelTimer?.();
     this.#dueAt = Number.POSITIVE_INFINITY;
-    const dirty = this.#dirty;
+    const left = this.#dirty;
     this.#dirty = new Map();
-    const rows = new Map(Array.from(dirty.keys(), (session) => [session.state, session]));
-    const isDurable = [...dirty.values()].some((deferred) => deferred !== undefined);
+    // Somebody waits for the answer of those that come first.
+    const ordered = [...left].toSorted((one, other) => Number(other[1] !== undefined) - Number(one[1] !== undefined));
     try {
-      const refused = new Set(await store.sessions.saveSessions([...rows.keys()], { isDurable }));
+      for (const page of pagesOf(ordered)) {
+        await this.#writePage(page);
+        for (const [session] of page) left.delete(session);
+      }
       this.#failures = 0;
       this.#trouble.done();
-      this.#notBefore = clock.monotonic() + restMs;
-      const gone = [...rows].flatMap(([{ id }, session]) => (refused.has(id) ? session : []));
-      for (const [session, deferred] of dirty) {
-        if (!gone.includes(session)) deferred?.resolve();
-        else if (deferred !== undefined) this.#keepRefused(session, deferred);
-      }
-      if (gone.length > 0) onRefused(gone);
+      this.#notBefore = this.#parts.clock.monotonic() + restMs;
     } catch (error) {
-      this.#takeBack(dirty);
+      this.#takeBack(left);
       throw error;
     }
+  }
+
+  async #writePage(page: readonly DirtySession[]): Promise<void> {
+    const { store, slices, onRefused } = this.#parts;
+    const states = new Map<Written, SessionState>();
+    this.#encoded = new Set(page.map(([session]) => session));
+    for (const [session] of page) {
+      states.set(session, session.state);
+      await slices.pause();
+    }
+    const kept = page.filter(([session]) => this.#encoded.has(session));
+    const rows = kept.flatMap(([session]) => states.get(session) ?? []);
+    const isDurable = kept.some(([, deferred]) => deferred !== undefined);
+    this.#saved = new Set(this.#encoded);
+    const saving = store.sessions.saveSessions(rows, { isDurable }).finally(() => this.#saved.clear());
+    const refused = new Set(await saving);
+    const gone: Written[] = [];
+    for (const [session, deferred] of kept) {
+      const row = states.get(session);
+      if (row !== undefined && !refused.has(row.id)) {
+        session.written(row);
+        deferred?.resolve();
+      } else {
+        gone.push(session);
+        if (deferred !== undefined) this.#keepRefused(session, deferred);
+      }
+    }
+    if (gone.length > 0) onRefused(gone);
   }
 
   #keepRefused(session: Written, deferred: Deferred<void>): void {
@@ -146,5 +192,11 @@ export class SessionWriter {
     const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = limits;
     this.#failures += 1;
     this.#notBefore = clock.monotonic() + backoffDelayMs(this.#failures, { delayMsMin, delayMsMax, fraction: 0 });
+  }
+}
+
+function* pagesOf(sessions: readonly DirtySession[]): Iterable<readonly DirtySession[]> {
+  for (let start = 0; start < sessions.length; start += sessionsPerWriteMax) {
+    yield sessions.slice(start, start + sessionsPerWriteMax);
   }
 }

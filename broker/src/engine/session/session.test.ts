@@ -4,6 +4,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { Delivery } from "./peer.ts";
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -51,6 +52,30 @@ describe("a session", () => {
     await engine.publishMany("a", 3);
     expect(peer.sequences).toEqual([2, 3, 4]);
     expect(peer.deliveries[0]?.filters.map(({ filter }) => filter)).toEqual(["a", "#"]);
+  });
+
+  it("is given events that are in memory in one turn, so that they leave in one write", async () => {
+    const turns = new Set<object>();
+    let turn = {};
+    class CountingPeer extends RecordingPeer {
+      override deliver(delivery: Delivery): void {
+        super.deliver(delivery);
+        turns.add(turn);
+        queueMicrotask(() => {
+          turn = {};
+        });
+      }
+    }
+    const peer = new CountingPeer();
+    const attachment = await attach(peer);
+    await subscribe(attachment, "a");
+    peer.hasRoom = false;
+    await engine.publishMany("a", 5);
+    peer.hasRoom = true;
+    attachment.session.wake();
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2, 3, 4, 5]);
+    expect(turns.size).toBe(1);
   });
 
   it("is given no more than its window, and goes on as it acknowledges", async () => {
@@ -145,7 +170,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([2, 3, 4]);
   });
 
-  it("asks for the release of what was received, and does not give it again", async () => {
+  it("asks for the release of received events, and does not give them again", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a", { qos: 2 });
@@ -222,20 +247,13 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([]);
   });
 
-  it("makes room for another, with its will, where it has had no connection for longest", async () => {
+  it("refuses another connection than those that may be", async () => {
     await engine.stop();
-    engine = await TestEngine.start({ limits: { sessionsMax: 3 } });
-    await attach(new RecordingPeer(), { key: "connected" });
-    const oldest = await attach(new RecordingPeer(), { key: "oldest", will: will(50_000) });
-    const back = await attach(new RecordingPeer(), { key: "back" });
-    back.detach(kept);
-    oldest.detach({ expiryMs: 60_000, isRegular: false });
-    (await attach(new RecordingPeer(), { key: "back" })).detach(kept);
-    expect(await countWills()).toBe(0);
-    await attach(new RecordingPeer(), { key: "one more" });
-    expect(await countWills()).toBe(1);
-    await attach(new RecordingPeer(), { key: "two more" });
-    await expect(attach(new RecordingPeer(), { key: "three more" })).rejects.toThrow(BrokerError);
+    engine = await TestEngine.start({ limits: { sessionsMax: 2 } });
+    await attach(new RecordingPeer(), { key: "1" });
+    await attach(new RecordingPeer(), { key: "2" });
+    await expect(attach(new RecordingPeer(), { key: "3" })).rejects.toThrow(BrokerError);
+    await attach(new RecordingPeer(), { key: "2" });
   });
 
   it("begins anew for a connection that asks for it", async () => {
@@ -248,7 +266,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([]);
   });
 
-  it("goes to the newest connection; the earlier one is told, and can no longer end it", async () => {
+  it("goes to the newest connection; the earlier one ends, and can no longer end the session", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a");

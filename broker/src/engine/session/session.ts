@@ -1,4 +1,4 @@
-import { type DeliveryWindow, type InFlight, isBeside, type Ticket } from "../../domain/delivery-window.ts";
+import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
 import { before, maxOf, minOf, type Position } from "../../domain/position.ts";
@@ -11,16 +11,29 @@ import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "
 import type { ConnectedSession } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import { type Connection, hasRoom, hasRoomBeside, rollBackConnection } from "./connection.ts";
+import {
+  type Connection,
+  createConnection,
+  findRepeat,
+  hasRoom,
+  hasRoomBeside,
+  heldThrough,
+  inFlight,
+  rollBackConnection,
+} from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
+import { Giver } from "./giver.ts";
 import { Memberships } from "./memberships.ts";
 import { Outgoing } from "./outgoing.ts";
-import type { Delivery, Peer } from "./peer.ts";
-import { findEvent, type Retained, RetainedEvents } from "./retained.ts";
+import type { Peer } from "./peer.ts";
+import { Rejections } from "./rejections.ts";
+import { Repeater } from "./repeater.ts";
+import { type Retained, RetainedEvents } from "./retained.ts";
 import { encodeUnderWay } from "./session-codec.ts";
 import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
 import type { Written } from "./session-writer.ts";
-import { Waiting } from "./waiting.ts";
+import { SharedDeliveries } from "./shared-deliveries.ts";
+import { stuck, Waiting } from "./waiting.ts";
 
 /**
  * What one client keeps across its connections: filters, how far it is, and what it has not acknowledged. While it is connected, a loop gives its
@@ -31,18 +44,25 @@ export class Session implements ConnectedSession, Interest, Written {
   readonly #parts: SessionParts;
   readonly #filters: FilterSet;
   readonly #window: DeliveryWindow;
-  readonly #keeper: Keeper | undefined;
+  #keeper: Keeper | undefined;
   #epoch: number;
   /** What filters are to get of what topics retain. */
   readonly #retained: RetainedEvents;
-  readonly #memberships: Memberships;
+  readonly memberships: Memberships;
+  readonly #shared = new SharedDeliveries({
+    key: () => ({ id: this.id, epoch: this.#epoch }),
+    qosOf: (event, order) => this.#filters.qosOf(event, [order]),
+    give: (event, how) => this.#connection && this.#giver.first(event, this.#connection, how),
+  });
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
   readonly inbound: ConnectedSession["inbound"];
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
-
+  readonly #rejections: Rejections;
+  readonly #giver: Giver;
+  readonly #repeater: Repeater;
   /** From {@link stop} until {@link restart}, which resolves it: nothing of the session may be written meanwhile. */
   #stopped: Deferred<void> | undefined;
 
@@ -54,14 +74,21 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#window = origin.underWay.window;
     this.inbound = origin.inbound;
     this.#keeper = origin.keeper;
-    this.#filters = new FilterSet({ origin: origin.id, extensionPrefix: parts.extensionPrefix });
+    const { extensionPrefix } = parts;
+    this.#filters = new FilterSet({ origin: origin.id, extensionPrefix, protocol: origin.protocol });
     if (origin.isStopped) this.#stopped = createDeferred();
     this.#retained = new RetainedEvents(parts);
     for (const pending of origin.underWay.retained) this.#retained.resume(pending);
-    this.#waiting = new Waiting(parts);
-    this.#memberships = new Memberships(parts, {
-      hasRoom: () => hasRoomBeside(this.#connection, this.#window),
-      give: (event, order) => this.#giveShared(event, order),
+    this.#waiting = new Waiting(parts, `session ${origin.id}`);
+    const shared = { ...parts, ...origin.underWay, id: origin.id, filters: this.#filters, waiting: this.#waiting };
+    this.#giver = new Giver({ ...shared, isStored: () => this.isStored, onChanged: () => this.#changed() });
+    this.#rejections = new Rejections(shared);
+    const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
+    const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
+    this.#repeater = new Repeater({ ...shared, giver: this.#giver, filtersOf, onVanished });
+    this.memberships = new Memberships(parts, {
+      hasRoom: () => hasRoomBeside(this.#connection, this.#window.size + this.#shared.reserved),
+      reserve: (event, order) => this.#shared.reserve(event, order),
     });
     this.put(origin.filters);
   }
@@ -70,8 +97,15 @@ export class Session implements ConnectedSession, Interest, Written {
     return this.#epoch;
   }
   get state(): SessionState {
-    const inFlight = encodeUnderWay({ window: this.#window, retained: this.#retained.pending });
-    return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, taken: this.#takenUpTo, inFlight };
+    const { isSuspended } = this;
+    const inFlight = encodeUnderWay({ window: this.#window, retained: this.#retained.pending, isSuspended });
+    const { settled } = this.#shared;
+    return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, taken: this.#takenUpTo, inFlight, settled };
+  }
+
+  /** See {@link Written.written}. */
+  written({ settled = [] }: SessionState): void {
+    this.#shared.written(settled);
   }
 
   get isStored(): boolean {
@@ -80,17 +114,19 @@ export class Session implements ConnectedSession, Interest, Written {
   get isStopped(): boolean {
     return this.#stopped !== undefined;
   }
-
-  get isMember(): boolean {
-    return this.#memberships.size > 0;
+  get isSuspended(): boolean {
+    return this.#rejections.isSuspended;
   }
 
+  /** From now on the store has it. */
+  keepIn(keeper: Keeper): void {
+    this.#keeper = keeper;
+    this.#changed();
+  }
   readonly only = undefined;
 
   includes(topic: TopicName): boolean {
-    if (this.#filters.includes(topic)) return true;
-    for (const entry of this.#window.entries) if (entry.topic === topic) return true;
-    return false;
+    return this.#filters.includes(topic) || this.#window.includes(topic);
   }
 
   /**
@@ -98,33 +134,26 @@ export class Session implements ConnectedSession, Interest, Written {
    * rolls back, it is given nothing before {@link restart}.
    */
   connect(peer: Peer, windowMax: number): void {
-    const received = [...this.#window.entries].filter(({ state }) => state === "received").map(({ ticket }) => ticket);
-    this.#connection = {
-      peer,
-      windowMax,
-      reading: undefined,
-      readUpTo: this.#cursor,
-      outgoing: new Outgoing({
-        written: () => this.#written(),
-        onSent: () => this.wake(),
-        onFailed: (error) => this.#fail(error, peer),
-      }),
-      held: new Set(received),
-      repeatedUpTo: this.#takenUpTo,
-      repeats: new Map(this.#inFlight(false).map((entry) => [entry.position, entry])),
-    };
-    for (const ticket of received) peer.release(ticket);
+    this.#rejections.resume();
+    const outgoing = new Outgoing({
+      written: () => this.#written(),
+      onSent: () => this.wake(),
+      onFailed: (error) => this.#fail(error, peer),
+    });
+    this.#connection = createConnection({ peer, windowMax, outgoing, parts: this.#parts }, this.#window, this.state);
+    for (const ticket of this.#connection.held) peer.release(ticket);
     if (!this.isStopped) this.#read(this.#connection);
   }
 
-  /** Takes the session from its peer. What is in flight stays. */
+  /** Takes the session from its peer, for good. What is in flight stays, but shares get back what others may have. */
   disconnect(): void {
     const connection = this.#connection;
     if (connection === undefined) return;
     void this.#endReading(connection);
     connection.outgoing.close();
     this.#connection = undefined;
-    this.#memberships.handBack(this.#window);
+    this.#rejections.clear();
+    this.memberships.leaveAll();
   }
 
   /** See {@link Readers.stop}. The connection stays. */
@@ -138,7 +167,8 @@ export class Session implements ConnectedSession, Interest, Written {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
     if (row !== undefined) this.#adopt(row);
-    this.#rollBack(minOf(row?.session.taken ?? indexedUpTo(this.#parts), indexedUpTo(this.#parts)));
+    const taken = this.isStored ? row?.session.taken : undefined;
+    this.#rollBack(minOf(taken ?? indexedUpTo(this.#parts), indexedUpTo(this.#parts)));
     this.#stopped?.resolve();
     this.#stopped = undefined;
     this.#changed();
@@ -147,6 +177,7 @@ export class Session implements ConnectedSession, Interest, Written {
 
   #adopt({ session, filters }: SessionWithFilters): void {
     this.#epoch = session.epoch;
+    if (!this.isStored) return; // nodes that share the store keep a row, and nothing in it
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
     this.put(filters);
@@ -155,7 +186,7 @@ export class Session implements ConnectedSession, Interest, Written {
   /** Adds filters, or replaces those of the same text. */
   put(filters: readonly StoredFilter[]): void {
     for (const filter of filters) {
-      if (isShared(filter.filter)) this.#memberships.join(filter);
+      if (isShared(filter.filter)) this.memberships.join(filter);
       else if (this.#filters.find(filter.filter) === undefined)
         this.#connection?.reading?.feed.addFilter(filter.filter);
       this.#filters.put(filter);
@@ -174,7 +205,7 @@ export class Session implements ConnectedSession, Interest, Written {
     for (const filter of filters) {
       if (!this.#filters.remove(filter)) continue;
       this.#retained.remove(filter);
-      if (isShared(filter)) this.#memberships.leave(filter);
+      if (isShared(filter)) this.memberships.leave(filter);
       else this.#connection?.reading?.feed.removeFilter(filter);
     }
   }
@@ -186,11 +217,9 @@ export class Session implements ConnectedSession, Interest, Written {
   hasFilter(filter: TopicFilter): boolean {
     return this.#filters.find(filter) !== undefined;
   }
-
   get filters(): readonly StoredFilter[] {
     return this.#filters.all;
   }
-
   get filterCount(): number {
     return this.#filters.size;
   }
@@ -204,10 +233,29 @@ export class Session implements ConnectedSession, Interest, Written {
   acknowledge(ticket: Ticket): boolean {
     const isKnown = this.#window.acknowledge(ticket);
     this.#connection?.held.delete(ticket);
+    this.#shared.acknowledged(ticket);
     if (!isKnown) return false;
     this.#changed();
     this.wake();
     return true;
+  }
+
+  acknowledgeThrough(ticket: Ticket): boolean {
+    const tickets = heldThrough(this.#connection, ticket);
+    for (const one of tickets) this.acknowledge(one);
+    return tickets.length > 0;
+  }
+
+  reject(ticket: Ticket, reach: "one" | "through"): boolean {
+    const isKnown = this.#connection !== undefined && this.#rejections.add(this.#connection, { ticket, reach });
+    this.#changed();
+    this.wake();
+    return isKnown;
+  }
+
+  resize(windowMax: number): void {
+    if (this.#connection !== undefined) this.#connection.windowMax = windowMax;
+    this.wake();
   }
 
   /** The peer has an event of QoS 2. Answers whether the ticket was in flight; its release follows once that is written down. */
@@ -224,17 +272,13 @@ export class Session implements ConnectedSession, Interest, Written {
   /** The peer may take another event. */
   wake(): void {
     this.#waiting.wake();
-    this.#memberships.wake();
-  }
-
-  /** Ends the session: nothing of it is kept. To be called once it is disconnected. */
-  remove(): void {
-    this.#memberships.leaveAll();
+    this.memberships.wake();
   }
 
   #rollBack(to: Position): void {
     this.#window.rollBack(to, indexedUpTo(this.#parts));
     this.#retained.rollBack(to);
+    this.#shared.rollBack(indexedUpTo(this.#parts));
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);
     if (this.#connection !== undefined) rollBackConnection(this.#connection, to, this.#window);
@@ -245,14 +289,19 @@ export class Session implements ConnectedSession, Interest, Written {
       filters: this.#filters.ownTexts,
       interest: this,
       after: connection.readUpTo,
+      onRead: () => this.#waiting.recovered(stuck.live),
     });
     const ending = new AbortController();
     const { signal } = ending;
     const failed = (error: unknown): void => this.#fail(error, connection.peer);
-    const loops = [this.#run(connection, { feed, signal }), this.#runRetained(connection, signal)];
+    const loops = [
+      this.#run(connection, { feed, signal }),
+      this.#runRetained(connection, signal),
+      this.#rejections.run(signal, (entry) => this.#repeater.give(entry, { connection, signal })),
+    ];
     const ended = Promise.allSettled(loops.map((loop) => loop.catch(failed)));
     connection.reading = { feed, ending, ended };
-    this.#memberships.wake();
+    this.memberships.wake();
   }
 
   #fail(error: unknown, peer: Peer): void {
@@ -273,30 +322,32 @@ export class Session implements ConnectedSession, Interest, Written {
     await reading.ended;
   }
 
-  async #run(
-    connection: Connection,
-    { feed, signal }: { readonly feed: Feed; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async #run(connection: Connection, { feed, signal }: { feed: Feed; signal: AbortSignal }): Promise<void> {
     while (!signal.aborted) {
-      await this.#waiting.forRead(signal, () => feed.more(signal));
-      // What topics retain comes first: it is older.
-      while (!signal.aborted && (!this.#retained.isEmpty || !hasRoom(connection))) await this.#waiting.woken();
+      // No turn between events that are in memory: what leaves for one client in a turn goes in one write.
+      if (feed.peek() === undefined)
+        await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
+      // Retained and rejected events are older, so they come first.
+      const isHeldBack = (): boolean => !this.#retained.isEmpty || this.#rejections.isHoldingBack;
+      while (!signal.aborted && (isHeldBack() || !hasRoom(connection))) await this.#waiting.woken();
       const event = feed.peek();
       if (event === undefined || signal.aborted) continue;
       feed.advance();
       this.#give(event, connection);
-      await this.#parts.slices.pause();
+      const slice = this.#parts.slices.pause();
+      if (slice !== undefined) await slice;
     }
   }
 
   /** Gives what an earlier connection had beside the stream, and then what topics retain, each time that a filter is to get it. */
   async #runRetained(connection: Connection, signal: AbortSignal): Promise<void> {
-    for (const entry of this.#inFlight(true)) {
-      if (!connection.held.has(entry.ticket)) await this.#repeatBeside(entry, { connection, signal });
+    for (const entry of inFlight(this.#window, "beside")) {
+      if (!connection.held.has(entry.ticket)) await this.#repeater.give(entry, { connection, signal });
     }
     while (!signal.aborted) {
       while (!signal.aborted && (this.#retained.isEmpty || !hasRoom(connection))) await this.#waiting.woken();
-      const retained = await this.#waiting.forRead(signal, () => this.#retained.next(signal));
+      const next = (): Promise<Retained | undefined> => this.#retained.next(signal);
+      const retained = await this.#waiting.untilDone({ what: stuck.retained, signal }, next);
       while (!signal.aborted && !hasRoom(connection)) await this.#waiting.woken();
       if (signal.aborted) return;
       if (retained !== undefined) this.#giveRetained(retained, connection);
@@ -305,22 +356,9 @@ export class Session implements ConnectedSession, Interest, Written {
     }
   }
 
-  async #repeatBeside(
-    entry: InFlight,
-    { connection, signal }: { readonly connection: Connection; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { ticket, qos, isRetained = false } = entry;
-    const event = await this.#waiting.forRead(signal, () => findEvent(this.#parts, entry));
-    while (!signal.aborted && !hasRoom(connection)) await this.#waiting.woken();
-    if (signal.aborted || this.#window.find(ticket) === undefined) return;
-    if (event === undefined) {
-      this.acknowledge(ticket); // the chain took it back
-      return;
-    }
-    connection.held.add(ticket);
-    const order = entry.share && this.#memberships.find(entry.share);
-    const filters = order ? [order] : this.#filters.allOf(event.topic);
-    this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
+  #filtersOf({ share, topic }: InFlight): readonly SessionFilter[] {
+    const order = share && this.memberships.find(share);
+    return order ? [order] : this.#filters.allOf(topic);
   }
 
   #giveRetained(retained: Retained, connection: Connection): void {
@@ -329,57 +367,19 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#changed();
     const standing = this.#filters.find(filter);
     if (standing === undefined || (standing.isNoLocal && this.#filters.isOwn(event))) return;
-    this.#deliverFirst(event, connection, { filters: [standing], isRetained: true });
-  }
-
-  #giveShared(event: Event, order: SessionFilter): void {
-    if (this.#connection === undefined) return;
-    this.#deliverFirst(event, this.#connection, { filters: [order], share: order.filter });
-  }
-
-  #deliverFirst(
-    event: Event,
-    connection: Connection,
-    { filters, ...how }: Pick<InFlight, "isRetained" | "share"> & Pick<Delivery, "filters">,
-  ): void {
-    const qos = this.#filters.qosOf(event, filters);
-    const { position, topic } = event;
-    const ticket = qos === 0 ? undefined : this.#window.give({ position, topic, qos, ...how });
-    if (ticket !== undefined) connection.held.add(ticket);
-    this.#changed();
-    this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained: how.isRetained === true, filters });
-  }
-
-  /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
-  #deliver({ peer, outgoing }: Connection, delivery: Omit<Delivery, "eventId">): void {
-    const eventId = this.#parts.eventIds.of(delivery.event);
-    const afterWrite = this.isStored && delivery.qos === 2 && !delivery.isRepeated;
-    outgoing.send(() => peer.deliver({ ...delivery, eventId }), { afterWrite });
-  }
-
-  #inFlight(beside: boolean): readonly InFlight[] {
-    return [...this.#window.entries].filter((entry) => isBeside(entry) === beside);
+    this.#giver.first(event, connection, { filters: [standing], isRetained: true });
   }
 
   #give(event: Event, connection: Connection): void {
-    if (event.position <= connection.repeatedUpTo) this.#repeat(event, connection);
-    else this.#giveNew(event, connection);
-  }
-
-  #repeat(event: Event, connection: Connection): void {
-    const { held, repeats } = connection;
-    const entry = repeats.get(event.position);
-    if (entry === undefined || held.has(entry.ticket) || this.#window.find(entry.ticket)?.state !== "given") return;
-    const { ticket, qos } = entry;
-    held.add(ticket);
-    this.#deliver(connection, { event, qos, ticket, isRepeated: true, filters: this.#filters.wanting(event) });
-  }
-
-  #giveNew(event: Event, connection: Connection): void {
+    const filters = this.#filters.wanting(event);
+    if (event.position <= connection.repeatedUpTo) {
+      const entry = findRepeat(connection, this.#window, event.position);
+      if (entry !== undefined) this.#giver.again(event, connection, { entry, filters });
+      return;
+    }
     this.#takenUpTo = event.position;
     this.#changed();
-    const filters = this.#filters.wanting(event);
-    if (filters.length > 0) this.#deliverFirst(event, connection, { filters });
+    if (filters.length > 0) this.#giver.first(event, connection, { filters });
   }
 
   /** Every event up to here is acknowledged, or was not for the session. */

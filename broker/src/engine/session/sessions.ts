@@ -1,35 +1,35 @@
 import { BrokerError } from "@stele/wire";
-import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { pause } from "../../lib/pause.ts";
-import type { SessionClaim, SessionClaimed, SessionId } from "../../ports/session-store.ts";
-import type { Caller, Principal } from "../access/caller.ts";
+import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
+import { type Caller, ownerOf, type Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
-import { type Connected, type Leave, toStanding, willBytes } from "./connected.ts";
+import type { Attaching, Connected, Leave } from "./connected.ts";
+import { checkRightsOf, toStanding, warningOf, willBytes } from "./connected.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
-import type { Peer } from "./peer.ts";
+import { LeftConnections } from "./left-connections.ts";
+import { LostAttaches } from "./lost-attaches.ts";
+import type { EndReason, Peer } from "./peer.ts";
+import { RetainedReads } from "./retained-reads.ts";
 import { Session } from "./session.ts";
-import type { SessionsParts } from "./session-parts.ts";
-import { encodePrincipal, encodeWill, storedOf, takenUp } from "./session-codec.ts";
+import type { ReaderParts, SessionsParts } from "./session-parts.ts";
+import { SessionClaims } from "./session-claims.ts";
+import { decodeUnderWay, encodeWill, nothingUnderWay, storedOf, takenUp } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
+import { SessionRoom } from "./session-room.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
+import { Streams } from "./streams.ts";
 import { SessionTimes } from "./session-times.ts";
 import { SessionWriter, type Written } from "./session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
-
-/** Times that a claim is tried while the index rolls back. */
-const claimsMax = 10;
-
-/** First epochs are random below this, so that a stale node cannot match a recreated session. */
-const firstEpochMax = 2 ** 40;
 
 /** The sessions whose connections this node has. Those that outlast their connections are in the store, and only there while they have none. */
 export class Sessions implements Readers {
@@ -37,15 +37,18 @@ export class Sessions implements Readers {
   readonly #connected = new Map<string, Connected>();
   readonly #turns = new KeyedMutex<string>();
   readonly #stopping = new AbortController();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #left = new LeftConnections(this.#turns);
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
+  readonly #streams: Streams;
   readonly #times: SessionTimes;
+  readonly #room: SessionRoom;
+  readonly #claims: SessionClaims;
+  readonly #lost: LostAttaches;
   readonly #sweeper: SessionSweeper;
   readonly writer: SessionWriter;
-  /** Sessions without connection that are members of shares, so that these wait for them. */
-  readonly #dormant = new Map<SessionId, Session>();
   readonly #shares: ReadonlyMap<GroupId, Shares>;
+  readonly #toReaderParts: (...args: Parameters<SessionsParts["toSessionParts"]>) => ReaderParts;
   readonly #unreleased = new Unreleased();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
@@ -54,17 +57,25 @@ export class Sessions implements Readers {
   constructor(parts: SessionsParts) {
     this.#parts = parts;
     this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
-    this.#filters = new SessionFilters({ ...parts, onRefused: (session) => this.#readAgain(session) });
+    this.#filters = new SessionFilters({
+      ...parts,
+      onRefused: (session) => this.#readAgain(session),
+      keep: (session) => this.#keep(session),
+    });
     this.#times = new SessionTimes(parts);
+    this.#room = new SessionRoom(parts);
+    this.#streams = new Streams(parts);
+    const own = { ...parts, times: this.#times, room: this.#room, connected: this.#connected, turns: this.#turns };
+    this.#claims = new SessionClaims({ ...own, streams: this.#streams });
+    const { signal } = this.#stopping;
+    this.#lost = new LostAttaches({ ...own, signal });
     const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
-    this.#removal = new FilterRemoval({ ...parts, connected: this.#connected, turns: this.#turns, onChanged });
-    const onEnded = (id: SessionId): void => this.#wakeUp(id);
-    this.#sweeper = new SessionSweeper({ ...parts, times: this.#times, signal: this.#stopping.signal, onEnded });
-    this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, parts.toSessionParts)]));
-  }
-
-  get size(): number {
-    return this.#connected.size;
+    this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
+    this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
+    const retainedReads = new RetainedReads(parts);
+    this.#toReaderParts = (groupId, mayReceive) => ({ ...parts.toSessionParts(groupId, mayReceive), retainedReads });
+    const ofShares = { ...parts, signal, toShareParts: (id: GroupId) => this.#toReaderParts(id, () => true) };
+    this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, ofShares)]));
   }
 
   /** What the sessions whose connections this node has are now. */
@@ -72,9 +83,24 @@ export class Sessions implements Readers {
     return [...this.#connected.values()].map(toStanding);
   }
 
-  /** Removes a filter of any session, for somebody else than its client. Answers whether there was such a filter. */
-  removeFilter(id: SubscriptionId): Promise<boolean> {
-    return this.#removal.run(id);
+  /** Whether a stored session is given nothing, because its client rejected an event too often. */
+  isSuspended({ inFlight }: StoredSession): boolean {
+    return decodeUnderWay(inFlight).isSuspended;
+  }
+
+  /** What the operator should know of the sessions of a group; undefined for nothing. */
+  findWarning(groupId: GroupId): string | undefined {
+    return warningOf(this.#of(groupId));
+  }
+
+  /** Removes a filter of any session, for somebody else than its client. `isOwned` says whose they may be. Answers whether there was such a filter. */
+  removeFilter(id: SubscriptionId, isOwned: (owner: string) => boolean): Promise<boolean> {
+    return this.#removal.run(id, isOwned);
+  }
+
+  /** Rights may have changed. */
+  checkRights(): void {
+    for (const known of this.#connected.values()) checkRightsOf(known, this.#parts.access);
   }
 
   /** A group has come up: its sessions without connection are seen to. */
@@ -89,21 +115,29 @@ export class Sessions implements Readers {
     await this.#sweeper.ready(group.id);
     return this.#turns.run(name, async () => {
       this.#checkRoom(name, order.will);
+      const held = this.#connected.get(name);
+      if (held !== undefined) this.#parts.access.checkOwner(caller, ownerOf(held.principal));
+      const stream = order.stream && (await this.#streams.check({ group, caller }, order, order.stream));
+      await this.#streams.startOf(group, stream); // a wrong offset ends no connection
       await this.#endLocal(name);
-      return group.changes.shared(() => this.#attach({ name, group, caller }, order, peer));
+      try {
+        return await group.changes.shared(() => this.#attach({ name, group, caller, stream }, order, peer));
+      } catch (error) {
+        this.#lost.begin();
+        throw error;
+      }
     });
   }
 
   async stop(groupId: GroupId): Promise<void> {
     this.#stopped.add(groupId);
-    const sessions = this.#of(groupId);
-    await Promise.all([this.#sharesOf(groupId).stop(), ...sessions.map((session) => session.stop())]);
+    await Promise.all([this.#sharesOf(groupId).stop(), ...this.#of(groupId).map((session) => session.stop())]);
   }
 
   restart(groupId: GroupId): void {
     this.#stopped.delete(groupId);
     for (const session of this.#of(groupId)) {
-      if (this.#parts.isShared && session.isStored) this.#readSoon(session);
+      if (this.#parts.isShared) void this.#readUntilDone(session);
       else session.restart();
     }
     this.#sharesOf(groupId).restart();
@@ -112,7 +146,7 @@ export class Sessions implements Readers {
   /** Another than its owner has changed a session. */
   onHint(id: SessionId): void {
     const known = this.#find(id);
-    if (known?.session.isStored === true) this.#readSoon(known.session);
+    if (known !== undefined) void this.#readUntilDone(known.session);
   }
 
   /** Every session of this node may be another's by now: ends the connections. */
@@ -125,30 +159,30 @@ export class Sessions implements Readers {
 
   /** Ends every connection, and answers when that is written, or cannot be in time. */
   async stopAll(signal: AbortSignal): Promise<void> {
-    for (const shares of this.#shares.values()) shares.close();
+    for (const shares of this.#shares.values()) void shares.stop();
     for (const { peer } of this.#connected.values()) peer.ended("stopping");
-    const left = Promise.allSettled(this.#leaving);
+    const left = this.#left.settled();
     await Promise.race([left, new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }))]);
     this.#stopping.abort();
     await this.#sweeper.stop();
   }
 
-  async #attach(
-    { name, group, caller }: { readonly name: string; readonly group: Group; readonly caller: Caller },
-    order: AttachOrder,
-    peer: Peer,
-  ): Promise<Attachment> {
+  async #attach(attaching: Attaching, order: AttachOrder, peer: Peer): Promise<Attachment> {
+    const { name, group, caller, stream } = attaching;
     const { principal } = caller;
-    const { claimed, claim } = await this.#claim(group, order, principal);
-    this.#settleFormer(claimed);
+    const { claimed, claim } = await this.#claims.claim(attaching, order);
+    this.#checkOwner(claim);
+    this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
-    const { will, expiryMs, protocol } = order;
-    const { owner } = claim;
-    const createdAt = storedOf(claimed)?.createdAt ?? claim.now;
-    const known: Connected = { name, group, session, principal, protocol, peer, will, expiryMs, createdAt, owner };
+    if (stream !== undefined) {
+      await this.#streams.begin(session, stream, claim.generation);
+      this.#checkOwner(claim);
+    }
+    const { will, expiryMs, protocol, key } = order;
+    const since = { createdAt: storedOf(claimed)?.createdAt ?? claim.now, owner: claim.owner };
+    const known: Connected = { name, key, group, session, principal, protocol, peer, will, expiryMs, ...since };
     this.#connected.set(name, known);
-    this.#wakeUp(session.id);
-    if (claimed.former !== undefined) this.#wakeUp(claimed.former.id);
+    this.#onEnded(session.id);
     this.#willBytes += willBytes(known.will);
     const isPresent = claimed.status === "resumed";
     order.onConnected({ session, isPresent });
@@ -161,67 +195,34 @@ export class Sessions implements Readers {
       detach: (leave) => {
         if (this.#connected.get(name) === known) this.#leave(known, leave);
       },
+      end: () => this.#turns.run(name, () => this.#end(known)),
     };
   }
 
-  async #claim(group: Group, order: AttachOrder, principal: Principal) {
-    const { store, randomness, nodeId, clock, isShared, logger } = this.#parts;
-    const { protocol, key, will, expiryMs, isClean } = order;
-    await this.#times.advance(group.id);
-    for (let tries = 0; tries < claimsMax; tries += 1) {
-      const claim: SessionClaim = {
-        groupId: group.id,
-        protocol,
-        key,
-        principal: encodePrincipal(principal),
-        will: will && encodeWill(will),
-        willDelayMs: will?.delayMs ?? 0,
-        expiryMs,
-        newId: randomness.uuid() as SessionId, // Any UUID is one.
-        newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,
-        generation: await group.findGeneration(),
-        position: indexedUpTo(group),
-        owner: nodeId(),
-        now: clock.now(),
-        isClean,
-        isStored: isShared || expiryMs > 0,
-      };
-      const claimed = await store.sessions.claimSession(claim);
-      if (claimed.status === "damaged") {
-        logger.error("session dropped: its row in the store is damaged", {
-          key,
-          remedy: "its client subscribes again",
-        });
-      } else if (claimed.status !== "went-back") {
-        if (claimed.status === "begun" && claim.isStored) await this.#sweeper.makeRoom();
-        return { claimed, claim };
-      }
-    }
-    throw new BrokerError("busy", { details: "the index rolls back" });
-  }
-
   /** The will of a connection that this one ends, and of a session that has ended, is due. */
-  #settleFormer(claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>): void {
+  #settleFormer(groupId: GroupId, claimed: SessionGranted): void {
     const { former } = claimed;
     if (former === undefined) return;
+    if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
+    if (claimed.status === "begun") this.#forget(groupId, former.id);
     const isTakenOver = former.detachedAt === undefined && former.willDelayMs === 0;
-    if (claimed.status === "begun" || isTakenOver) void this.#sweeper.publishWill(former);
+    if (claimed.status === "begun" || isTakenOver) this.#sweeper.beginWill(former);
   }
 
   #create(
     { group, principal, claim }: { readonly group: Group; readonly principal: Principal; readonly claim: SessionClaim },
-    claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>,
+    claimed: SessionGranted,
   ): Session {
-    const { access, toSessionParts } = this.#parts;
-    const mayReceive = access.receiverFor(principal, group.id);
-    const parts = { ...toSessionParts(group.id, mayReceive), shares: this.#sharesOf(group.id) };
+    const mayReceiveAll = this.#parts.access.receiverFor(principal, group.id);
+    const parts = { ...this.#toReaderParts(group.id, mayReceiveAll), shares: this.#sharesOf(group.id), mayReceiveAll };
     const resumed = claimed.status === "resumed" ? claimed.current : undefined;
     const stored = storedOf(claimed);
     return new Session(parts, {
       id: stored?.id ?? claim.newId,
+      protocol: claim.protocol,
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
-      underWay: stored === undefined ? { window: new DeliveryWindow(), retained: [] } : takenUp(stored, claim.position),
+      underWay: stored === undefined ? nothingUnderWay() : takenUp(stored, indexedUpTo(group)),
       inbound: this.#unreleased.take(stored?.id ?? claim.newId),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
@@ -229,20 +230,31 @@ export class Sessions implements Readers {
     });
   }
 
+  /** The session ends with its connection. To be called in the turn of its name. @throws what the store throws; then the sweeper ends it. */
+  async #end(known: Connected, why?: EndReason): Promise<void> {
+    if (this.#connected.get(known.name) !== known) return;
+    if (why !== undefined) known.peer.ended(why); // its listener may detach it now
+    this.#release(known);
+    try {
+      if (known.session.isStored || this.#parts.isShared) await this.#parts.store.sessions.removeSession(known.session);
+    } catch (error) {
+      void this.#turns.run(known.name, () => this.#detach(known, { will: undefined, expiryMs: 0 }));
+      throw error;
+    }
+  }
+
   /** Ends the connection of that name that this node has, as one that is taken over. */
   async #endLocal(name: string): Promise<void> {
+    // It may have left since this turn began, and then its own turn comes after this one.
+    if (this.#left.has(name)) await this.#left.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
     known.peer.ended("taken-over"); // its listener may detach it now, which ends it in a later turn
     const { session } = known;
     this.#release(known);
-    if (session.isStored && !session.isStopped)
-      await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
+    if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
     else if (known.will !== undefined && !this.#parts.isShared)
       void this.#parts.wills.publish(known.will, known.principal);
-    // Its shares keep their places until the connection that takes over is their member.
-    if (session.isStored && session.isMember) this.#dormant.set(session.id, session);
-    else session.remove();
   }
 
   /** From now on the connection has no session. */
@@ -260,13 +272,10 @@ export class Sessions implements Readers {
     const { session, principal } = known;
     const will = leave.isRegular ? undefined : known.will;
     if (!session.isStored && !this.#parts.isShared) {
-      session.remove();
       if (will !== undefined) void this.#parts.wills.publish(will, principal);
       return;
     }
-    const left = this.#turns.run(known.name, () => this.#detach(known, { will, expiryMs: leave.expiryMs }));
-    this.#leaving.add(left);
-    void left.finally(() => this.#leaving.delete(left));
+    this.#left.add(known.name, () => this.#detach(known, { will, expiryMs: leave.expiryMs }));
   }
 
   /** Tries until it is written. Never rejects. */
@@ -280,8 +289,8 @@ export class Sessions implements Readers {
       try {
         await group.changes.shared(async () => {
           await this.#times.advance(group.id);
-          if (!session.isStopped) await store.sessions.saveSessions([session.state], { isDurable: false });
-          await store.sessions.detachSession(session, legacy);
+          if (!session.isStopped) await this.writer.writeLast(session);
+          if (await store.sessions.detachSession(session, legacy)) this.#room.added(group.id, 1);
         });
         break;
       } catch (error) {
@@ -289,8 +298,7 @@ export class Sessions implements Readers {
         await pause(clock, limits.retryDelayMsMin, this.#stopping.signal);
       }
     }
-    if (session.isMember && expiryMs > 0 && !this.#stopping.signal.aborted) this.#dormant.set(session.id, session);
-    else session.remove();
+    this.#sharesOf(group.id).look();
     const key = { id: session.id, epoch: session.epoch + 1 };
     this.#sweeper.lookAfter(group.id, {
       key,
@@ -298,11 +306,23 @@ export class Sessions implements Readers {
     });
   }
 
-  /** Another takes its place in its shares, or it is no more. */
-  #wakeUp(id: SessionId): void {
-    this.#dormant.get(id)?.remove();
-    this.#dormant.delete(id);
+  /** The session is no more. */
+  #forget(groupId: GroupId, id: SessionId): void {
+    this.#onEnded(id);
+    void this.#parts.inlet.forget(groupId, id);
+  }
+
+  /** An earlier connection of a session, or all of it, is no more: its shares may get back what it had. */
+  #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
+    for (const shares of this.#shares.values()) shares.look();
+  }
+
+  async #keep(session: Session): Promise<void> {
+    const known = this.#find(session.id);
+    if (known?.session !== session) return; // its connection has ended
+    if (!this.#parts.isShared) await this.#claims.begin(known);
+    session.keepIn(this.writer);
   }
 
   #sharesOf(groupId: GroupId): Shares {
@@ -312,11 +332,8 @@ export class Sessions implements Readers {
   }
 
   #onRefused(refused: readonly Written[]): void {
-    for (const { session } of this.#connected.values()) if (refused.includes(session)) this.#readSoon(session);
-  }
-
-  #readSoon(session: Session): void {
-    void this.#readUntilDone(session);
+    for (const { session } of this.#connected.values())
+      if (refused.includes(session)) void this.#readUntilDone(session);
   }
 
   async #readUntilDone(session: Session): Promise<void> {
@@ -340,12 +357,18 @@ export class Sessions implements Readers {
     if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
     const isOwn = row !== undefined && row.session.detachedAt === undefined && row.session.owner === this.#ownerNow();
     if (isOwn) {
-      if (!this.#stopped.has(known.group.id)) session.restart(row);
+      if (known.protocol === "STOMP" && row.filters.length === 0)
+        await this.#end(known, "removed"); // unSubscribe at another node
+      else if (!this.#stopped.has(known.group.id)) session.restart(row);
       return;
     }
     known.peer.ended("taken-over");
     this.#release(known);
-    session.remove();
+  }
+
+  /** The end of a membership closes the connections of that turn, and the one that attaches is none yet. */
+  #checkOwner({ owner }: SessionClaim): void {
+    if (this.#ownerNow() !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
   }
 
   #ownerNow(): NodeId | undefined {

@@ -72,7 +72,7 @@ class Client {
   }
 }
 
-/** Runs a history; answers what was published while the share had a member, and what was acknowledged. */
+/** Runs a history. Returns the events published while the share had a member, and the acknowledged ones. */
 async function run(steps: readonly Step[]) {
   const engine = await TestEngine.start({ limits: { feedEventsMax: 3, readBatchesMax: 2 } });
   for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });

@@ -50,6 +50,16 @@ class Client {
   }
 }
 
+/** Answers when members have what they take. */
+async function publishText(topic: string, text: string): Promise<void> {
+  await engine.publish(topic, text);
+  await engine.clock.settle();
+}
+
+async function publishMany(topic: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) await publishText(topic, `event ${index}`);
+}
+
 async function attachBoth(windowMax = 10): Promise<readonly [Client, Client]> {
   const first = await Client.attach("first", windowMax);
   const second = await Client.attach("second", windowMax);
@@ -61,17 +71,17 @@ async function attachBoth(windowMax = 10): Promise<readonly [Client, Client]> {
 describe("a share", () => {
   it("gives each event to one of its members, in turn", async () => {
     const [first, second] = await attachBoth();
-    await engine.publishMany("a", 4);
+    await publishMany("a", 4);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([
       [1, 3],
       [2, 4],
     ]);
   });
 
-  it("begins after what was published before its first member joined", async () => {
-    await engine.publishMany("a", 2);
+  it("begins after the events published before its first member joined", async () => {
+    await publishMany("a", 2);
     const [first, second] = await attachBoth();
-    await engine.publishMany("a", 2);
+    await publishMany("a", 2);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[3], [4]]);
   });
 
@@ -79,7 +89,7 @@ describe("a share", () => {
     const [first] = await attachBoth();
     const third = await Client.attach("third");
     for (const text of ["$share/t/a", "$share/s/#", "a"]) await third.subscribe(text);
-    await engine.publish("a", "1");
+    await publishText("a", "1");
     expect(first.peer.sequences).toEqual([1]);
     expect(third.peer.deliveries.map(({ filters }) => filters[0]?.filter).toSorted()).toEqual([
       "$share/s/#",
@@ -90,7 +100,7 @@ describe("a share", () => {
 
   it("passes over a member without room, and waits when none has any", async () => {
     const [first, second] = await attachBoth(1);
-    await engine.publishMany("a", 4);
+    await publishMany("a", 4);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2]]);
     await second.acknowledge(2);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3]]);
@@ -100,7 +110,7 @@ describe("a share", () => {
 
   it.each([kept, ended])("gives to another what a member that leaves has not acknowledged: %j", async (leave) => {
     const [first, second] = await attachBoth();
-    await engine.publishMany("a", 5);
+    await publishMany("a", 5);
     await first.acknowledge(3);
     await first.detach(leave);
     expect(second.peer.sequences).toEqual([2, 4, 1, 5]);
@@ -109,17 +119,17 @@ describe("a share", () => {
 
   it("keeps what its only member has not acknowledged, and what is published meanwhile, until a member is there", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a");
-    await engine.publishMany("a", 2);
+    await publishMany("a", 2);
     await first.acknowledge(1);
     await first.detach(kept);
-    await engine.publishMany("a", 2);
+    await publishMany("a", 2);
     const again = await Client.attach("first");
     expect(new Set(again.peer.sequences)).toEqual(new Set([2, 3, 4]));
   });
 
   it("keeps what its only member has not acknowledged, and had no room for, when that member takes its own connection over", async () => {
     await (await Client.attach("first", 2)).subscribe("$share/s/a");
-    await engine.publishMany("a", 3);
+    await publishMany("a", 3);
     const again = await Client.attach("first");
     expect(new Set(again.peer.sequences)).toEqual(new Set([1, 2, 3]));
   });
@@ -157,11 +167,11 @@ describe("a share", () => {
 
   it("leaves what a member has with it when it unsubscribes, and gives it nothing more", async () => {
     const [first, second] = await attachBoth();
-    await engine.publishMany("a", 2);
+    await publishMany("a", 2);
     const filter = parseTopicFilter("$share/s/a");
     expect(await first.attachment.unsubscribe([filter])).toEqual([true]);
     expect(await first.attachment.unsubscribe([filter])).toEqual([false]);
-    await engine.publishMany("a", 2);
+    await publishMany("a", 2);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3, 4]]);
     await first.detach(ended);
     expect(second.peer.sequences).toEqual([2, 3, 4, 1]);
@@ -169,17 +179,17 @@ describe("a share", () => {
 
   it("gives with the QoS and the identifier of the member", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a", { qos: 0, identifier: 7 });
-    await engine.publish("a", "1");
+    await publishText("a", "1");
     expect(first.peer.deliveries).toMatchObject([{ qos: 0, ticket: undefined, filters: [{ identifier: 7 }] }]);
     await first.subscribe("$share/s/a", { qos: 1, identifier: 8 });
-    await engine.publish("a", "2");
+    await publishText("a", "2");
     expect(first.peer.deliveries[1]).toMatchObject({ qos: 1, filters: [{ identifier: 8 }] });
   });
 
   it("gives an event to another member when the first one's connection fails while it is given", async () => {
     const [first, second] = await attachBoth();
     first.peer.deliver = () => first.attachment.detach(kept);
-    await engine.publish("a", "1");
+    await publishText("a", "1");
     await engine.clock.settle();
     expect(second.peer.sequences).toEqual([1]);
   });
@@ -189,12 +199,12 @@ describe("a share", () => {
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });
     const [first, second] = await attachBoth();
-    await engine.publishMany("a", 3);
+    await publishMany("a", 3);
     engine.chain.cutBack(engine.chain.head - 1);
     engine.chain.sealEmpty();
     await engine.clock.settle();
     await first.detach(ended);
-    await engine.publishMany("a", 2);
+    await publishMany("a", 2);
     await engine.clock.settle();
     expect([first.peer.sequences, second.peer.sequences]).toEqual([
       [1, 3],

@@ -1,53 +1,53 @@
-import type { InFlight } from "../../domain/delivery-window.ts";
-import type { Event } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Interest } from "../../domain/interest.ts";
-import { endOfBlock, type Position } from "../../domain/position.ts";
+import type { Event } from "../../domain/event.ts";
+import { eventFilterOf } from "../../domain/shared-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { pause } from "../../lib/pause.ts";
+import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
+import type { ShareId } from "../../ports/session-store.ts";
 import type { Feed, FeedOrder } from "../dispatch/feed.ts";
-import type { IndexProgress } from "../index-progress.ts";
-import type { Reading } from "./connection.ts";
-import { findEvent, type RetainedParts } from "./retained.ts";
-import { Waiting, type WaitingParts } from "./waiting.ts";
+import type { RetainedParts } from "./retained.ts";
+import type { ShareMember } from "./share-member.ts";
+import { SharePlan } from "./share-plan.ts";
+import { stuck, Waiting, type WaitingParts } from "./waiting.ts";
 
-/** A session, as a share sees it. */
-export interface ShareMember {
-  mayReceive(topic: TopicName): boolean;
-  /** Whether it takes an event now. It calls {@link Share.wake} once it does again. */
-  readonly hasRoom: boolean;
-  /** To be called only while it has room. */
-  give(event: Event): void;
-}
-
-/** Where an event is that a member had and did not acknowledge. */
-export type SharePlace = Pick<InFlight, "topic" | "position">;
-
-export interface ShareParts extends RetainedParts, WaitingParts {
-  readonly progress: IndexProgress;
+export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
+  readonly store: { readonly sessions: ShareStore };
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
+/** Characters of a share that health and the log name. */
+const namedCharactersMax = 100;
+
+/** Returned events that one look at the store reads. */
+const returnedReadMax = 64;
+
 /**
- * A stream of events with several members: each event is given to one of them, in turn, and to another one if that one hands it back. While no member
- * has room, the share waits; it begins with the events after the newest indexed one.
+ * The part of a share that gives events to its members at this node. Each event passes from the share to one of them, in turn, by a transaction of
+ * the store, and is given to the client then. Other nodes do the same: where one of them was faster, this one goes on from the share's new place.
  */
 export class Share implements Interest {
+  readonly #groupId: GroupId;
+  readonly #text: TopicFilter;
   readonly #filter: TopicFilter;
   readonly #parts: ShareParts;
   readonly #waiting: Waiting;
   /** The one whose turn is next comes first. */
   readonly #members = new Set<ShareMember>();
-  /** Events that members handed back, in the order in which they did. */
-  readonly #returned = new Map<Position, SharePlace>();
-  /** Every event up to here was given to a member, or passed. */
-  #givenUpTo: Position;
-  #reading: Reading | undefined;
+  /** Takes that failed, so that nobody knows whether the store has them. */
+  #unknown: ShareTake[] = [];
+  #mayHaveReturned = true;
+  #id: ShareId | undefined;
+  #reading: { readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
 
-  constructor(filter: TopicFilter, parts: ShareParts) {
-    this.#filter = filter;
+  constructor(groupId: GroupId, text: TopicFilter, parts: ShareParts) {
+    this.#groupId = groupId;
+    this.#text = text;
+    this.#filter = eventFilterOf(text);
     this.#parts = parts;
-    this.#waiting = new Waiting(parts);
-    this.#givenUpTo = this.#indexedUpTo();
+    this.#waiting = new Waiting(parts, `share ${text.slice(0, namedCharactersMax)}`);
   }
 
   readonly only = undefined;
@@ -56,13 +56,13 @@ export class Share implements Interest {
     return matchesFilter(this.#filter, topic);
   }
 
-  get isEmpty(): boolean {
-    return this.#members.size === 0;
+  /** Undefined until it was read. */
+  get id(): ShareId | undefined {
+    return this.#id;
   }
 
-  /** Whether any member may get events of a topic. */
-  mayReceive(topic: TopicName): boolean {
-    return this.#candidates(topic).length > 0;
+  get isEmpty(): boolean {
+    return this.#members.size === 0;
   }
 
   add(member: ShareMember): void {
@@ -75,28 +75,22 @@ export class Share implements Interest {
     this.wake();
   }
 
-  /** Gives an event to another member, or to the same one again, that a member had and did not acknowledge. */
-  takeBack(place: SharePlace): void {
-    this.#returned.set(place.position, place);
-    this.wake();
-  }
-
   /** A member may take an event, or others are members now. */
   wake(): void {
     this.#waiting.wake();
   }
 
+  /** Events may have been returned, by whichever node. */
+  look(): void {
+    this.#mayHaveReturned = true;
+    this.wake();
+  }
+
   /** Starts, or restarts after {@link stop}. The index does not contain anything after the group's progress. */
   start(): void {
-    const to = this.#indexedUpTo();
-    if (this.#givenUpTo > to) this.#givenUpTo = to;
-    for (const position of this.#returned.keys()) if (position > to) this.#returned.delete(position);
-    const feed = this.#parts.createFeed({ filters: [this.#filter], interest: this, after: this.#givenUpTo });
     const ending = new AbortController();
-    const { signal } = ending;
-    const failed = (error: unknown): void => this.#parts.logger.error("delivery to a share failed", { error });
-    const loops = [this.#run(feed, signal), this.#runReturned(signal)];
-    this.#reading = { feed, ending, ended: Promise.all(loops.map(async (loop) => loop.catch(failed))) };
+    this.#mayHaveReturned = true;
+    this.#reading = { ending, ended: this.#run(ending.signal) };
   }
 
   /** After the answer, and until {@link start}, nothing is given. Never rejects. To be called when no member is left, too. */
@@ -105,66 +99,102 @@ export class Share implements Interest {
     if (reading === undefined) return;
     this.#reading = undefined;
     reading.ending.abort();
-    reading.feed.close();
-    this.#givenUpTo = reading.feed.position;
     this.wake();
     await reading.ended;
   }
 
-  async #run(feed: Feed, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#waiting.forRead(signal, () => feed.more(signal));
-      while (!signal.aborted && (this.#returned.size > 0 || !this.#giveNext(feed))) await this.#waiting.woken();
-      await this.#parts.slices.pause();
+  /** Never rejects. */
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) await this.#waiting.untilDone({ what: stuck.live, signal }, () => this.#serve(signal));
+  }
+
+  /** Gives events from the share's place on, until that is no longer what it was read as. */
+  async #serve(stopped: AbortSignal): Promise<void> {
+    const { store, createFeed } = this.#parts;
+    await this.#returnUnknown();
+    const share = await store.sessions.findShare(this.#groupId, this.#text);
+    this.#mayHaveReturned = true;
+    this.#id = share?.id;
+    this.#waiting.recovered(stuck.live);
+    if (stopped.aborted) return;
+    if (share === undefined) {
+      await this.#waiting.woken(); // its last member has left
+      return;
     }
-  }
-
-  #giveNext(feed: Feed): boolean {
-    const event = feed.peek();
-    if (event !== undefined && !this.#give(event)) return false;
-    feed.advance();
-    return true;
-  }
-
-  async #runReturned(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const [place] = this.#returned.values();
-      if (place === undefined) {
-        await this.#waiting.woken();
-        continue;
-      }
-      const event = await this.#waiting.forRead(signal, () => findEvent(this.#parts, place));
-      while (!signal.aborted && !this.#giveReturned(place, event)) await this.#waiting.woken();
+    const ending = new AbortController();
+    const signal = AbortSignal.any([stopped, ending.signal]);
+    const feed = createFeed({ filters: [this.#filter], interest: this, after: share.cursor });
+    const read = this.#read(feed, signal);
+    const plan = new SharePlan({ share, feed, members: this.#members });
+    try {
+      while (!signal.aborted && (await this.#giveNext(plan, signal))) await this.#parts.slices.pause();
+    } finally {
+      plan.cancel();
+      ending.abort();
+      feed.close();
       this.wake();
-      await this.#parts.slices.pause();
+      await read;
     }
   }
 
-  /** There is no event where the chain took it back. A member may hand back an event while it is given. */
-  #giveReturned(place: SharePlace, event: Event | undefined): boolean {
-    this.#returned.delete(place.position);
-    if (event === undefined || this.#give(event)) return true;
-    this.#returned.set(place.position, place);
+  /** Sees to it that the feed has events. Never rejects. */
+  async #read(feed: Feed, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
+      this.wake();
+      while (!signal.aborted && feed.peek() !== undefined) await this.#waiting.woken();
+    }
+  }
+
+  /** Answers whether the plan still holds. */
+  async #giveNext(plan: SharePlan, signal: AbortSignal): Promise<boolean> {
+    if (this.#mayHaveReturned && plan.wantsReturned) await this.#readReturned(plan, signal);
+    if (signal.aborted) return false;
+    const take = plan.fill();
+    this.wake(); // the feed may have no event any more
+    if (take === undefined) {
+      await this.#waiting.woken();
+      return true;
+    }
+    const outcome = await this.#take(take);
+    if (outcome === "taken") {
+      plan.give();
+      return true;
+    }
+    const { clock, limits } = this.#parts;
+    // The member's node will soon know its session's epoch, or that it is gone.
+    if (outcome === "member-refused") await pause(clock, limits.retryDelayMsMin, signal);
     return false;
   }
 
-  /** Answers whether a member took the event, or no member may have it. */
-  #give(event: Event): boolean {
-    const candidates = this.#candidates(event.topic);
-    if (candidates.length === 0) return !this.isEmpty;
-    const member = candidates.find(({ hasRoom }) => hasRoom);
-    if (member === undefined) return false;
-    this.#members.delete(member); // the others come first now
-    this.#members.add(member);
-    member.give(event);
-    return true;
+  async #take(take: ShareTake) {
+    try {
+      return await this.#parts.store.sessions.takeShared(take);
+    } catch (error) {
+      this.#unknown.push(take);
+      throw error;
+    }
   }
 
-  #candidates(topic: TopicName): readonly ShareMember[] {
-    return [...this.#members].filter((member) => member.mayReceive(topic));
+  /** What no client was given goes back to the share, if a failed take had got it. @throws what the store throws. */
+  async #returnUnknown(): Promise<void> {
+    for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
+      await this.#parts.store.sessions.returnShared(take);
+      this.#unknown.shift();
+      this.#mayHaveReturned = true;
+    }
   }
 
-  #indexedUpTo(): Position {
-    return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
+  async #readReturned(plan: SharePlan, signal: AbortSignal): Promise<void> {
+    this.#mayHaveReturned = false;
+    const places = await this.#parts.store.sessions.listReturned(plan.id, returnedReadMax);
+    if (places.length === returnedReadMax) this.#mayHaveReturned = true;
+    for (const place of places) {
+      const find = (): Promise<Event | undefined> => this.#parts.retainedReads.find(this.#parts, place);
+      const event = await this.#waiting.untilDone({ what: stuck.handedBack, signal }, find);
+      if (signal.aborted) return;
+      if (event === undefined) plan.drop(place.position);
+      else plan.addReturned(event);
+    }
   }
 }

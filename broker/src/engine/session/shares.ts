@@ -1,28 +1,45 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { parseSharedFilter } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
-import { Share, type ShareMember, type ShareParts, type SharePlace } from "./share.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ShareStore } from "../../ports/share-store.ts";
+import { Share, type ShareParts } from "./share.ts";
+import type { ShareMember } from "./share-member.ts";
 
-/** Makes what a share works with, given which topics may reach it. */
-export type ToShareParts = (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => ShareParts;
+export interface SharesParts {
+  readonly store: { readonly sessions: Pick<ShareStore, "findReturning"> };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly toShareParts: (groupId: GroupId) => ShareParts;
+  /** Aborts when the process ends. */
+  readonly signal: AbortSignal;
+}
 
-/** The shares of one group, by the text of their filters: `$share/name/filter`. A share lives as long as it has members. */
+/** Time between two looks at whether other nodes returned events, in milliseconds. Of its own connections a node knows at once. */
+const lookEveryMs = 1_000;
+
+/** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
 export class Shares {
   readonly #groupId: GroupId;
-  readonly #toParts: ToShareParts;
+  readonly #parts: SharesParts;
   readonly #shares = new Map<TopicFilter, Share>();
+  readonly #trouble: ReportedTrouble;
+  #isLooking = false;
   #isStopped = false;
-  #isClosing = false;
 
-  constructor(groupId: GroupId, toParts: ToShareParts) {
+  constructor(groupId: GroupId, parts: SharesParts) {
     this.#groupId = groupId;
-    this.#toParts = toParts;
+    this.#parts = parts;
+    this.#trouble = new ReportedTrouble(parts.logger, "returned events of shares not looked for", "looked for again");
   }
 
+  /** To be called once the store has the filter. */
   join(text: TopicFilter, member: ShareMember): void {
     const share = this.#shares.get(text) ?? this.#create(text);
     share.add(member);
+    if (!this.#isLooking) void this.#lookOften();
   }
 
   leave(text: TopicFilter, member: ShareMember): void {
@@ -33,21 +50,14 @@ export class Shares {
     void share.stop();
   }
 
-  /** See {@link Share.takeBack}. False where the member has to keep the event: the share has no member any more, or ends with the process. */
-  takeBack(text: TopicFilter, place: SharePlace): boolean {
-    const share = this.#isClosing ? undefined : this.#shares.get(text);
-    share?.takeBack(place);
-    return share !== undefined;
-  }
-
-  /** The process ends: nothing is taken back from now on. */
-  close(): void {
-    this.#isClosing = true;
-  }
-
   /** See {@link Share.wake}. */
   wake(text: TopicFilter): void {
     this.#shares.get(text)?.wake();
+  }
+
+  /** The connection of a session has ended, so that events may have been returned. */
+  look(): void {
+    for (const share of this.#shares.values()) share.look();
   }
 
   /** See {@link Readers.stop}. */
@@ -63,11 +73,27 @@ export class Shares {
   }
 
   #create(text: TopicFilter): Share {
-    const filter = parseSharedFilter(text)?.filter ?? text;
-    const parts = this.#toParts(this.#groupId, (topic) => share.mayReceive(topic));
-    const share = new Share(filter, parts);
+    const share = new Share(this.#groupId, text, this.#parts.toShareParts(this.#groupId));
     this.#shares.set(text, share);
     if (!this.#isStopped) share.start();
     return share;
+  }
+
+  /** Never rejects. */
+  async #lookOften(): Promise<void> {
+    const { store, clock, signal } = this.#parts;
+    this.#isLooking = true;
+    while (this.#shares.size > 0 && !signal.aborted) {
+      await pause(clock, lookEveryMs, signal);
+      const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
+      const ids = [...byId.keys()].filter((id) => id !== undefined);
+      try {
+        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.look();
+        this.#trouble.done();
+      } catch (error) {
+        this.#trouble.failed(error);
+      }
+    }
+    this.#isLooking = false;
   }
 }

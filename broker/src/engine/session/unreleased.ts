@@ -7,8 +7,8 @@ const identifiersMax = 100_000;
 type Inbound = ConnectedSession["inbound"];
 
 /**
- * The publishes of QoS 2 that clients without connection have not released, by session: a client that comes back repeats them. In the memory of this
- * node, so a restart forgets them.
+ * The publishes of QoS 2 that clients without connection have not released, by session: a client that comes back repeats them. They save the search
+ * that publish once makes after a restart, or after they were forgotten here.
  */
 export class Unreleased {
   /** Kept first, first. */

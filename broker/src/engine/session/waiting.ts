@@ -1,21 +1,48 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { backoffDelayMs } from "../../lib/backoff.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EngineLimits } from "../limits.ts";
 
+/** What health says of readers that are stuck, by their names. */
+export interface ReaderTroubles {
+  noteReader(name: string, trouble: { readonly groupId: GroupId; readonly reason: string }): void;
+  clearReader(name: string): void;
+}
+
 export interface WaitingParts {
+  readonly groupId: GroupId;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  readonly troubles: ReaderTroubles;
 }
 
-/** What the loops of a session or a share wait for: conditions that others change, and the store. */
+/** What can be stuck, as health names it. */
+export const stuck = {
+  live: "events",
+  retained: "retained events",
+  repeated: "events to repeat",
+  handedBack: "events that a member did not acknowledge",
+};
+
+/** Longest wait before events are read again, in milliseconds: a client waits, and the store may be back. */
+const retryDelayMsMax = 10_000;
+
+/** What the loops of a session or a share wait for: conditions that others change, and events to give. */
 export class Waiting {
   readonly #parts: WaitingParts;
+  readonly #name: string;
+  readonly #trouble: ReportedTrouble;
   #sleepers: (() => void)[] = [];
 
-  constructor(parts: WaitingParts) {
+  /** `name` is what health and the log call the session or share. */
+  constructor(parts: WaitingParts, name: string) {
     this.#parts = parts;
+    this.#name = name;
+    this.#trouble = new ReportedTrouble(parts.logger, `events not delivered to ${name}, trying again`);
   }
 
   /** Wakes every loop that waits. */
@@ -33,17 +60,44 @@ export class Waiting {
     await new Promise<void>((resolve) => this.#sleepers.push(resolve));
   }
 
-  /** Reads again until a read succeeds, so it must be one that moves nothing when it fails; undefined when `signal` aborts. */
-  async forRead<Result>(signal: AbortSignal, read: () => Promise<Result>): Promise<Result | undefined> {
-    const { clock, logger, limits } = this.#parts;
-    while (!signal.aborted) {
+  /**
+   * Tries again until `step` succeeds, so it must be one that moves nothing when it fails; undefined when `signal` aborts. Health says meanwhile that
+   * `what` is stuck.
+   */
+  async untilDone<Result>(
+    { what, signal }: { readonly what: string; readonly signal: AbortSignal },
+    step: () => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const { clock, limits } = this.#parts;
+    const delays = { delayMsMin: limits.retryDelayMsMin, delayMsMax: retryDelayMsMax, fraction: 0 };
+    for (let failures = 1; !signal.aborted; failures += 1) {
       try {
-        return await read();
+        const result = await step();
+        this.recovered(what);
+        return result;
       } catch (error) {
-        logger.error("events of a session not read", { error });
-        await pause(clock, limits.retryDelayMsMin, signal);
+        this.#failed(what, error);
+        await pause(clock, backoffDelayMs(failures, delays), signal);
       }
     }
+    this.recovered(what);
     return undefined;
+  }
+
+  /** What was stuck goes on. */
+  recovered(what: string): void {
+    this.#parts.troubles.clearReader(this.#keyOf(what));
+    this.#trouble.done();
+  }
+
+  #failed(what: string, error: unknown): void {
+    const { groupId, troubles } = this.#parts;
+    const reason = error instanceof Error ? error.message : String(error);
+    troubles.noteReader(this.#keyOf(what), { groupId, reason });
+    this.#trouble.failed(error);
+  }
+
+  #keyOf(what: string): string {
+    return `${this.#name} (${what})`;
   }
 }

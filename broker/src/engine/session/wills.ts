@@ -15,6 +15,9 @@ export interface WillsParts {
   readonly extensionPrefix: string;
 }
 
+/** Names the publish of a will, which may time out and be repeated. */
+export type WillName = Required<Pick<PublishCall, "key" | "sessionId">>;
+
 /** Characters of a client's topic that a log line names. */
 const loggedTopicCharactersMax = 100;
 
@@ -26,8 +29,11 @@ export class Wills {
     this.#parts = parts;
   }
 
-  /** Answers whether the will is done with: published, or refused for good. Never rejects. */
-  async publish(will: WillOrder, principal: Principal): Promise<boolean> {
+  /**
+   * Answers whether the will is done with: published, or refused for good. Never rejects. A will with a name is published once, however often and at
+   * whichever node.
+   */
+  async publish(will: WillOrder, principal: Principal, name?: WillName): Promise<boolean> {
     const { access, topics, logger } = this.#parts;
     const caller: Caller = { principal, address: undefined, protocol: "MQTT", signal: neverAborted };
     const { call } = will;
@@ -37,7 +43,7 @@ export class Wills {
         access.authorize(caller, "open", call);
         await topics.open(call);
       }
-      const outcome = await this.#submit({ ...call, extensions: this.#extensionsOf(will) });
+      const outcome = await this.#submit({ ...call, ...name, extensions: this.#extensionsOf(will) });
       if (outcome.status === "REFUSED") throw outcome.error;
       return outcome.status === "SUCCESS";
     } catch (error) {

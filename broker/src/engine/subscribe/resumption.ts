@@ -14,7 +14,7 @@ import type { Groups } from "../group.ts";
 import type { Troubles } from "../integrity/troubles.ts";
 import type { EngineLimits } from "../limits.ts";
 
-export interface ResumptionParts {
+export interface ResumptionOptions {
   readonly store: Store;
   readonly groups: Groups;
   readonly workers: DeliveryWorkers;
@@ -27,21 +27,21 @@ export interface ResumptionParts {
   readonly limits: EngineLimits;
 }
 
-/** Subscriptions that are begun together: calls for one of them wait until all are. */
+/** Subscriptions that start together: calls for one of them wait until all have started. */
 const pageMax = 100;
 
 /**
- * Starts delivery to what was subscribed before this process, in slices of the event loop: thousands that are behind hold up neither calls nor
- * each other. Where nodes share the store, Deliveries does that.
+ * Starts delivery to the subscriptions of earlier processes, in slices of the event loop: thousands that are behind delay neither calls nor each other.
+ * Where nodes share the store, Deliveries does that.
  */
 export class Resumption {
-  readonly #parts: ResumptionParts;
+  readonly #options: ResumptionOptions;
   readonly #stopping = new AbortController();
   readonly #begun = new Set<GroupId>();
   readonly #running = new Set<Promise<void>>();
 
-  constructor(parts: ResumptionParts) {
-    this.#parts = parts;
+  constructor(options: ResumptionOptions) {
+    this.#options = options;
   }
 
   /** Begins with a group whose index has caught up. */
@@ -63,7 +63,7 @@ export class Resumption {
   }
 
   async #run(groupId: GroupId, signal: AbortSignal): Promise<void> {
-    const { clock, limits, randomness, troubles, logger } = this.#parts;
+    const { clock, limits, randomness, troubles, logger } = this.#options;
     const { startDelayMsMin: delayMsMin, startDelayMsMax: delayMsMax } = limits;
     const trouble = new ReportedTrouble(logger, "deliveries not resumed, trying again", "deliveries resumed");
     for (let failures = 1; !signal.aborted; failures += 1) {
@@ -86,7 +86,7 @@ export class Resumption {
   }
 
   async #startAll(groupId: GroupId, signal: AbortSignal): Promise<void> {
-    const { store, slices } = this.#parts;
+    const { store, slices } = this.#options;
     for (let after: SubscriptionId | undefined; !signal.aborted; ) {
       const page = await store.listSubscriptions({ after, limit: pageMax });
       await slices.pause();
@@ -102,7 +102,7 @@ export class Resumption {
     groupId: GroupId,
     { ids, signal }: { readonly ids: readonly SubscriptionId[]; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { groups, turns, store, workers, slices } = this.#parts;
+    const { groups, turns, store, workers, slices } = this.#options;
     const start = async (): Promise<void> => {
       for (const row of await store.findSubscriptions(ids)) {
         if (signal.aborted) return;
@@ -115,6 +115,6 @@ export class Resumption {
   }
 
   #isDue({ id, state, groupId }: Subscription, dueGroupId: GroupId): boolean {
-    return state === "active" && groupId === dueGroupId && this.#parts.workers.find(id) === undefined;
+    return state === "active" && groupId === dueGroupId && this.#options.workers.find(id) === undefined;
   }
 }

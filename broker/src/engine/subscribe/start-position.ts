@@ -1,5 +1,4 @@
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
-import type { Store } from "../../ports/store.ts";
 import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 
@@ -10,8 +9,7 @@ export interface StartPosition {
   readonly generation: number;
 }
 
-export interface StartPositionParts {
-  readonly store: Store;
+export interface StartPositionOptions {
   readonly events: EventQuery;
 }
 
@@ -21,11 +19,11 @@ export interface StartPositionParts {
  * @throws BrokerError 100302, 100303, 100304 as for getEvent.
  */
 export async function findStartPosition(
-  { store, events }: StartPositionParts,
+  { events }: StartPositionOptions,
   group: Group,
   offset: string | undefined,
 ): Promise<StartPosition> {
-  const head = await store.findHead(group.id);
+  const head = await group.findHead();
   const generation = head?.generation ?? 0;
   if (offset === "OFFSET_FIRST") return { position: positionZero, generation };
   if (offset === undefined || offset === "OFFSET_LAST")

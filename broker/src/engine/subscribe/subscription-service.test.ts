@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { allowAll, type Policy } from "../access/policy.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -29,4 +30,16 @@ it("a node that missed a removal moves no cursor of a recreated subscription wit
   await published;
   expect(await store.findSubscription(subscriptionId)).toEqual(made);
   expect(made).toMatchObject({ delivery: { url: "http://down/" }, notifiedCount: 0 });
+});
+
+it("a call to end somebody else's subscription does not move it to another node", async () => {
+  const policy: Policy = { ...allowAll, allows: (_, action) => action !== "administer" };
+  cluster = await TestCluster.start(2, { policy });
+  const { store } = cluster.shared;
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId }));
+  const before = await store.findSubscription(subscriptionId);
+  await expect(cluster.run(cluster.unSubscribe(1, subscriptionId))).rejects.toMatchObject({ code: 100_504 });
+  await cluster.clock.advance(3_000);
+  expect(await store.findSubscription(subscriptionId)).toEqual(before);
 });

@@ -11,7 +11,6 @@ import {
 import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
-import { findReceiver } from "../../domain/receiver.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -21,7 +20,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Sink } from "../../ports/sink.ts";
 import type { CallbackChange, Store } from "../../ports/store.ts";
-import type { Caller } from "../access/caller.ts";
+import type { Access } from "../access/access.ts";
+import { type Caller, nobody, ownerOf } from "../access/caller.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -32,10 +32,10 @@ import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { Ownership } from "./ownership.ts";
 import { Resumption } from "./resumption.ts";
-import { ReceiverQuota } from "./receiver-quota.ts";
+import { SubscriptionQuota } from "./subscription-quota.ts";
 import { findStartPosition } from "./start-position.ts";
 
-export interface SubscriptionServiceParts {
+export interface SubscriptionServiceOptions {
   readonly groups: Groups;
   readonly store: Store;
   readonly sink: Sink;
@@ -51,8 +51,9 @@ export interface SubscriptionServiceParts {
   /** In which calls for one identifier are handled one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
-  /** Removes a filter of a session, and answers whether there was one. */
-  readonly removeSessionFilter: (id: SubscriptionId) => Promise<boolean>;
+  /** Removes a filter of a session of somebody whom `isOwned` takes, and answers whether there was one. */
+  readonly removeSessionFilter: (id: SubscriptionId, isOwned: (owner: string) => boolean) => Promise<boolean>;
+  readonly access: Pick<Access, "owns" | "checkOwner">;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
 }
@@ -62,6 +63,7 @@ interface Order {
   readonly group: Group;
   readonly filter: TopicFilter;
   readonly call: SubscribeCall;
+  readonly caller: Caller;
   /** Who delivers it when it is a new one. */
   readonly owner: NodeId | undefined;
 }
@@ -74,21 +76,14 @@ const randomDigits = 10;
 
 /** Makes, continues and removes subscriptions. Calls for one identifier are handled one after the other. */
 export class SubscriptionService {
-  readonly #parts: SubscriptionServiceParts;
-  readonly #receivers: ReceiverQuota;
+  readonly #options: SubscriptionServiceOptions;
+  readonly #quota: SubscriptionQuota;
   readonly #resumption: Resumption;
-  /** Where nobody else makes and removes any. */
-  #count = 0;
 
-  constructor(parts: SubscriptionServiceParts) {
-    this.#parts = parts;
-    this.#receivers = new ReceiverQuota(parts);
-    this.#resumption = new Resumption(parts);
-  }
-
-  /** Counts what there is. Delivery begins with {@link resume}. */
-  async start(): Promise<void> {
-    this.#count = await this.#parts.store.countSubscriptions();
+  constructor(options: SubscriptionServiceOptions) {
+    this.#options = options;
+    this.#quota = new SubscriptionQuota(options);
+    this.#resumption = new Resumption(options);
   }
 
   /** Delivery begins, page after page, to every active callback subscription of a group that has none yet; calls are taken meanwhile. */
@@ -108,33 +103,34 @@ export class SubscriptionService {
 
   /**
    * Answers once the subscription is on disk; every matching event from its start on will be notified.
-   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 100506, 200001, 200207, 200211, 200300,
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100702, 100109, 100306, 100501, 100503, 100505, 100506, 200001, 200207, 200211, 200300,
    * 200301; of an offset 100302 to 100304.
    */
-  async subscribe(call: SubscribeCall): Promise<SubscriptionId> {
-    const { groups, sink, ownership } = this.#parts;
+  async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
+    const { groups, sink, ownership } = this.#options;
     const filter = parseTopicFilter(call.topic);
     const group = groups.get(call.groupId);
     const id = this.#toId(call.subscriptionId);
     checkSecret(call.secret);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
-    await sink.checkTarget({ ...call, id, secret: await this.#secretFor(id, call) });
+    await sink.checkTarget({ ...call, id, secret: await this.#secretFor(id, call, caller) });
     await this.#inTurn(id, async () => {
       const owner = await ownership.owner();
       if (call.subscriptionId !== undefined) await ownership.claim(id);
-      return group.changes.shared(() => this.#makeOrContinue(id, { group, filter, call, owner }));
+      return group.changes.shared(() => this.#makeOrContinue(id, { group, filter, call, caller, owner }));
     });
     return id;
   }
 
   /** @throws BrokerError 100503, 100504, 100505, 100601, 200207, 200300. */
-  async unSubscribe({ protocol }: Caller, call: UnsubscribeCall): Promise<void> {
-    const { hasCoordinator, ownership } = this.#parts;
-    if (protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
+  async unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
+    const { hasCoordinator, ownership, store } = this.#options;
+    if (caller.protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = parseSubscriptionId(call.subscriptionId);
     await this.#inTurn(id, async () => {
+      this.#checkOwned(caller, await store.findSubscription(id)); // a stranger must not move it between nodes
       await ownership.claim(id);
-      return this.#remove(id);
+      return this.#remove(id, caller);
     });
   }
 
@@ -143,7 +139,7 @@ export class SubscriptionService {
    * worker has taken over meanwhile; it never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
-    const { workers, turns, logger } = this.#parts;
+    const { workers, turns, logger } = this.#options;
     try {
       await turns.run(id, async () => {
         if (workers.find(id) === worker) await this.#suspend(worker);
@@ -154,7 +150,7 @@ export class SubscriptionService {
   }
 
   async #suspend({ progress }: DeliveryWorker): Promise<void> {
-    const { workers, progressWriter, store, logger } = this.#parts;
+    const { workers, progressWriter, store, logger } = this.#options;
     try {
       // Whoever continues it at another node reads its row, and need not ask this one for it.
       await progressWriter.flush();
@@ -167,12 +163,12 @@ export class SubscriptionService {
   }
 
   #toId(text: string | undefined): SubscriptionId {
-    return parseSubscriptionId(text ?? this.#parts.randomness.uuid());
+    return parseSubscriptionId(text ?? this.#options.randomness.uuid());
   }
 
   /** Repeats `task` while it returns false because the state that it read has changed. */
   async #inTurn(id: SubscriptionId, task: () => Promise<boolean>): Promise<void> {
-    await this.#parts.turns.run(id, async () => {
+    await this.#options.turns.run(id, async () => {
       for (let tries = 0; tries < triesMax; tries += 1) if (await task()) return;
       throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
     });
@@ -180,37 +176,43 @@ export class SubscriptionService {
 
   /** Runs `task` while the group's index cannot roll back. */
   #unchanged<T>(groupId: GroupId, task: () => Promise<T>): Promise<T> {
-    const group = this.#parts.groups.find(groupId);
+    const group = this.#options.groups.find(groupId);
     return group === undefined ? task() : group.changes.shared(task);
   }
 
   async #makeOrContinue(id: SubscriptionId, order: Order): Promise<boolean> {
+    const { url, subscriptionId } = order.call;
+    const existing = subscriptionId === undefined ? undefined : await this.#findExisting(id);
+    if (existing === undefined) return this.#quota.make(url, () => this.#make(id, order));
+    return this.#quota.move(urlOf(existing), url, () => this.#continue(existing, order));
+  }
+
+  async #findExisting(id: SubscriptionId): Promise<Subscription | undefined> {
     // A worker that has just ended may have acknowledged more than its row says.
-    if (order.call.subscriptionId !== undefined) await this.#parts.progressWriter.flush();
-    const existing = await this.#parts.store.findSubscription(id);
-    const apply = (): Promise<boolean> =>
-      existing === undefined ? this.#make(id, order) : this.#continue(existing, order);
-    const { url } = order.call;
-    const isThere = existing !== undefined && findReceiver(urlOf(existing) ?? "") === findReceiver(url);
-    return isThere ? apply() : this.#receivers.run(url, apply);
+    await this.#options.progressWriter.flush();
+    return this.#options.store.findSubscription(id);
   }
 
   /** What a receiver is asked with that a subscription continues to call. */
-  async #secretFor(id: SubscriptionId, { subscriptionId, secret, url }: SubscribeCall): Promise<string | undefined> {
-    if (subscriptionId === undefined || secret !== undefined) return secret;
-    const existing = await this.#parts.store.findSubscription(id);
+  async #secretFor(
+    id: SubscriptionId,
+    { subscriptionId, secret, url }: SubscribeCall,
+    caller: Caller,
+  ): Promise<string | undefined> {
+    if (subscriptionId === undefined) return secret;
+    const existing = await this.#options.store.findSubscription(id);
+    if (existing !== undefined) this.#options.access.checkOwner(caller, existing.principal);
+    if (secret !== undefined) return secret;
     const delivery = existing?.delivery;
     return delivery?.kind === "webhook" && delivery.url === url ? delivery.secret : undefined;
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {
-    const { store, clock, limits, ownership } = this.#parts;
-    if ((await this.#countAll()) >= limits.subscriptionsMax) {
-      throw new BrokerError("busy", { details: `${limits.subscriptionsMax} subscriptions are the limit` });
-    }
+    const { store, clock, ownership } = this.#options;
     const { group, filter, call, owner } = order;
+    if (call.subscriptionId !== undefined) await this.#checkFree(id);
     const now = clock.now();
-    const { position, generation } = await findStartPosition(this.#parts, group, call.offset);
+    const { position, generation } = await findStartPosition(this.#options, group, call.offset);
     const { format, url, secret } = call;
     const subscription: CallbackSubscription = {
       id,
@@ -224,30 +226,34 @@ export class SubscriptionService {
       failedAttempts: 0,
       failedMs: 0,
       createdAt: now,
+      ...principalOf(order.caller),
       owner,
       epoch: this.#firstEpoch(),
     };
     if ((await store.insertSubscription(subscription, generation)) !== "inserted") return false;
-    this.#count += 1;
     ownership.begin(subscription);
     return true;
   }
 
+  /** @throws BrokerError 100108 a session has it. */
+  async #checkFree(id: SubscriptionId): Promise<void> {
+    const found = await this.#options.store.sessions.findFilterOwner(id);
+    if (found === undefined) return;
+    throw new BrokerError("subscriptionElsewhere", { details: `a session of ${found.session.protocol} has it` });
+  }
+
   /** None that an earlier row of this identifier can have had: a node that slept through the removal must not write this one. */
   #firstEpoch(): number {
-    const { ownership, randomness } = this.#parts;
+    const { ownership, randomness } = this.#options;
     return ownership.isShared ? Number.parseInt(randomness.uuid().slice(-randomDigits), 16) : 0;
   }
 
-  async #countAll(): Promise<number> {
-    return this.#parts.ownership.isShared ? this.#parts.store.countSubscriptions() : this.#count;
-  }
-
   async #continue(stored: Subscription, order: Order): Promise<boolean> {
-    const { workers, store, ownership, progressWriter } = this.#parts;
+    const { workers, store, ownership, progressWriter } = this.#options;
+    this.#options.access.checkOwner(order.caller, stored.principal);
     const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
-    const change = toChange(existing, order.call);
+    const change = toChange(existing, order);
     const worker = workers.find(existing.id)?.progress;
     // A new subscribe call gives a failing receiver its full time again.
     if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedMs === 0) return true;
@@ -265,25 +271,35 @@ export class SubscriptionService {
     return true;
   }
 
-  async #remove(id: SubscriptionId): Promise<boolean> {
-    const { store, ownership } = this.#parts;
+  /** Says nothing of a subscription that is somebody else's. @throws BrokerError 100504. */
+  #checkOwned(caller: Caller, known: Subscription | undefined): void {
+    if (known !== undefined && !this.#options.access.owns(caller, known.principal)) throw notExist(known.id);
+  }
+
+  async #remove(id: SubscriptionId, caller: Caller): Promise<boolean> {
+    const { store, ownership, access } = this.#options;
     const known = await store.findSubscription(id);
+    this.#checkOwned(caller, known);
     if (known === undefined) {
-      if (await this.#parts.removeSessionFilter(id)) return true;
-      throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+      if (await this.#options.removeSessionFilter(id, (owner) => access.owns(caller, owner))) return true;
+      throw notExist(id);
     }
     if (!ownership.isOwn(known)) return false;
     return this.#unchanged(known.groupId, () => this.#delete(known));
   }
 
   async #delete(known: Subscription): Promise<boolean> {
-    const { store, workers, progressWriter } = this.#parts;
+    const { store, workers, progressWriter } = this.#options;
     if (!(await store.deleteSubscription(known))) return false;
-    this.#count -= 1;
+    this.#quota.removed(urlOf(known));
     await workers.remove(known.id, 0);
     progressWriter.forget(known);
     return true;
   }
+}
+
+function notExist(id: SubscriptionId): BrokerError {
+  return new BrokerError("subscriptionNotExist", { details: quote(id) });
 }
 
 /** @throws BrokerError 100108, 200208. */
@@ -298,19 +314,32 @@ function toSame(existing: Subscription, { group, filter }: Order): CallbackSubsc
 }
 
 /** What subscribing again changes. @throws BrokerError 200001. */
-function toChange(existing: CallbackSubscription, call: SubscribeCall): CallbackChange {
+function toChange(existing: CallbackSubscription, { call, caller }: Order): CallbackChange {
   const { url, format } = call;
   const secret = call.secret ?? secretOf(existing, url);
-  return { delivery: { kind: "webhook", format, url, secret }, state: "active" };
+  const adopted = existing.principal === undefined ? principalOf(caller) : {};
+  return { delivery: { kind: "webhook", format, url, secret }, state: "active", ...adopted };
 }
 
-function isUnchanged({ delivery, state }: CallbackSubscription, change: CallbackChange): boolean {
+function principalOf({ principal }: Caller): Pick<Subscription, "principal"> {
+  const owner = ownerOf(principal);
+  return owner === nobody ? {} : { principal: owner };
+}
+
+function isUnchanged({ delivery, state, principal }: CallbackSubscription, change: CallbackChange): boolean {
   const { format, url, secret } = change.delivery;
-  return state === change.state && delivery.format === format && delivery.url === url && delivery.secret === secret;
+  const hasOwner = change.principal === undefined || change.principal === principal;
+  return (
+    hasOwner &&
+    state === change.state &&
+    delivery.format === format &&
+    delivery.url === url &&
+    delivery.secret === secret
+  );
 }
 
-function urlOf({ delivery }: Subscription): string | undefined {
-  return delivery.kind === "webhook" ? delivery.url : undefined;
+function urlOf({ delivery }: Subscription): string {
+  return delivery.kind === "webhook" ? delivery.url : "";
 }
 
 /**

@@ -10,13 +10,16 @@ export const testCaller: Caller = {
 };
 
 type CallsOfOne = {
-  readonly [Name in keyof Broker]: Broker[Name] extends (caller: Caller, ...rest: infer Rest) => infer Result
+  readonly [Name in Exclude<keyof Broker, "authenticate">]: Broker[Name] extends (
+    caller: Caller,
+    ...rest: infer Rest
+  ) => infer Result
     ? (...rest: Rest) => Result
     : never;
 };
 
 /** An engine whose calls all come from one caller. */
-export type CalledBroker = CallsOfOne & Omit<RunningBroker, "calls">;
+export type CalledBroker = CallsOfOne & Pick<Broker, "authenticate"> & Omit<RunningBroker, "calls">;
 
 export function asCaller(broker: RunningBroker, caller: Caller = testCaller): CalledBroker {
   const { calls } = broker;
@@ -31,6 +34,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     state: (call) => calls.state(caller, call),
     list: (call) => calls.list(caller, call),
     submit: (call, onSettled) => calls.submit(caller, call, onSettled),
+    submitAll: (calls_, onSettled) => calls.submitAll(caller, calls_, onSettled),
     whenRoom: (groupId, callback) => calls.whenRoom(caller, groupId, callback),
     release: (call) => calls.release(caller, call),
     attach: (order, peer) => calls.attach(caller, order, peer),
@@ -42,6 +46,8 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     listSkippedEntries: (call) => calls.listSkippedEntries(caller, call),
     health: () => calls.health(caller),
     node: () => calls.node(caller),
+    authenticate: (credential) => calls.authenticate(credential),
+    admit: () => calls.admit(caller),
     authorize: (action) => calls.authorize(caller, action),
   };
 }

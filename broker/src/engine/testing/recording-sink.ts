@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { AttemptOptions, AttemptOutcome, CallbackTarget, Notification, Sink } from "../../ports/sink.ts";
 
 /** Answers an attempt; may wait. */
@@ -20,7 +21,7 @@ export class RecordingSink implements Sink {
 
   async attempt(
     notification: Notification,
-    signal: AbortSignal,
+    signal: CancelSignal,
     { mayStart }: AttemptOptions = {},
   ): Promise<AttemptOutcome> {
     if (mayStart?.() === false) return { status: "withheld" };

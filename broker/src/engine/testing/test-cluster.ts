@@ -11,7 +11,9 @@ import type { Ledger } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { Notification, Sink } from "../../ports/sink.ts";
 import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memory-cluster.ts";
-import type { SubscribeCall } from "../broker.ts";
+import type { KeyOptions } from "../access/create-access.ts";
+import type { Policy } from "../access/policy.ts";
+import type { Broker, SubscribeCall } from "../broker.ts";
 import { asCaller, type CalledBroker } from "./as-caller.ts";
 import { createBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
@@ -26,6 +28,9 @@ export interface TestClusterOptions {
   readonly delayMs?: () => number;
   /** The chain as one node sees it; as it is when left out. */
   readonly toLedger?: (ledger: Ledger, index: number) => Ledger;
+  readonly policy?: Policy;
+  /** Everybody may do everything when left out, and without a policy. */
+  readonly keys?: KeyOptions;
 }
 
 /** An attempt when it begins, with what the store says of its subscription at that moment. */
@@ -48,6 +53,8 @@ const groupRecord = {
 export interface TestNode {
   readonly address: string;
   readonly broker: CalledBroker;
+  /** The same, for callers with keys. */
+  readonly calls: Broker;
   readonly gate: NodeGate;
   /** Every identifier under which it tried to join. */
   readonly ids: ReadonlySet<NodeId>;
@@ -189,12 +196,14 @@ export class TestCluster {
       metrics: noMetrics,
       logger: silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },
+      policy: this.#options.policy,
       defaultGroupId,
       extensionPrefix: "svc-",
       hasCoordinator: true,
+      keys: this.#options.keys,
       cluster: { coordinator, address, records: store },
     });
-    node = { address, broker: asCaller(running), gate, ids };
+    node = { address, broker: asCaller(running), calls: running.calls, gate, ids };
     return node;
   }
 

@@ -1,11 +1,12 @@
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
-import { silentLogger } from "../../lib/logger.ts";
+import { type Logger, silentLogger } from "../../lib/logger.ts";
 import type { Ledger, LedgerLimits } from "../../ports/ledger.ts";
 import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { KeyOptions } from "../access/create-access.ts";
 import type { Policy } from "../access/policy.ts";
 import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
 import { createBroker, type RunningBroker } from "../create-broker.ts";
@@ -28,6 +29,8 @@ export interface TestEngineOptions {
   readonly metrics?: Metrics;
   readonly deliveries?: "active" | "paused";
   readonly policy?: Policy;
+  readonly keys?: KeyOptions;
+  readonly logger?: Logger;
 }
 
 const graceMs = 1_000;
@@ -131,13 +134,14 @@ export class TestEngine {
       clock: this.clock,
       randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
       metrics: this.#options.metrics ?? noMetrics,
-      logger: silentLogger,
+      logger: this.#options.logger ?? silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },
       defaultGroupId,
       extensionPrefix: "svc-",
       hasCoordinator: this.#options.hasCoordinator ?? true,
       deliveries: this.deliveries,
       policy: this.#options.policy,
+      keys: this.#options.keys,
     });
   }
 

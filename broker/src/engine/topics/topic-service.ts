@@ -12,7 +12,7 @@ import { Deadline } from "../time.ts";
 const pageSizeMax = 99;
 const pageSizeDefault = 10;
 
-export interface TopicServiceParts {
+export interface TopicServiceOptions {
   readonly groups: Groups;
   readonly store: Store;
   readonly clock: Clock;
@@ -20,15 +20,15 @@ export interface TopicServiceParts {
 
 /** Opens, closes and describes topics. */
 export class TopicService {
-  readonly #parts: TopicServiceParts;
+  readonly #options: TopicServiceOptions;
 
-  constructor(parts: TopicServiceParts) {
-    this.#parts = parts;
+  constructor(options: TopicServiceOptions) {
+    this.#options = options;
   }
 
   async open(call: TopicCall): Promise<void> {
     const name = parseTopicName(call.topic);
-    const group = this.#parts.groups.get(call.groupId);
+    const group = this.#options.groups.get(call.groupId);
     const topic = await group.findTopic(name);
     if (topic !== undefined && !topic.closed) return;
     await this.#change(group, { name, closed: false }, (signal) => group.ledger.openTopic(name, signal));
@@ -36,21 +36,24 @@ export class TopicService {
 
   async close(call: TopicCall): Promise<void> {
     const name = parseTopicName(call.topic);
-    const group = this.#parts.groups.get(call.groupId);
+    const group = this.#options.groups.get(call.groupId);
     const topic = await group.getTopic(name);
     if (topic.closed) return;
-    await this.#change(group, { name, closed: true }, (signal) => group.ledger.closeTopic(name, signal));
+    const wanted = { name, closed: true };
+    await group.transactions.closing(name, () =>
+      this.#change(group, wanted, (signal) => group.ledger.closeTopic(name, signal)),
+    );
   }
 
   async exist(call: TopicCall): Promise<boolean> {
     const name: TopicName = parseTopicName(call.topic);
-    return (await this.#parts.groups.get(call.groupId).findTopic(name)) !== undefined;
+    return (await this.#options.groups.get(call.groupId).findTopic(name)) !== undefined;
   }
 
   /** @throws BrokerError 100101. */
   async state(call: TopicCall): Promise<Topic> {
     const name = parseTopicName(call.topic);
-    return this.#parts.groups.get(call.groupId).getTopic(name);
+    return this.#options.groups.get(call.groupId).getTopic(name);
   }
 
   async list(call: ListCall): Promise<ListResult> {
@@ -58,10 +61,10 @@ export class TopicService {
     if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) {
       throw new BrokerError("pageIndexInvalid", { details: String(pageIndex) });
     }
-    const group = this.#parts.groups.get(call.groupId);
+    const group = this.#options.groups.get(call.groupId);
     const pageSize = toPageSize(call.pageSize);
     const offset = Math.min(pageIndex * pageSize, Number.MAX_SAFE_INTEGER);
-    const page = await this.#parts.store.listTopics(group.id, { offset, limit: pageSize });
+    const page = await this.#options.store.listTopics(group.id, { offset, limit: pageSize });
     return { ...page, pageIndex, pageSize };
   }
 
@@ -71,7 +74,7 @@ export class TopicService {
     wanted: TopicState,
     send: (signal: AbortSignal) => Promise<{ readonly blockNumber: number }>,
   ): Promise<void> {
-    using deadline = new Deadline(this.#parts.clock, group.limits.transactionTimeoutMs);
+    using deadline = new Deadline(this.#options.clock, group.limits.transactionTimeoutMs);
     const { blockNumber } = await send(deadline.signal);
     if (!(await group.progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
     const isSo = await group.hasTopicSo(wanted).catch((cause: unknown) => {

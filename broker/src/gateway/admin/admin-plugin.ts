@@ -32,20 +32,42 @@ export interface AdminOptions {
   /** host:port under which the listing names this node. */
   readonly nodeAddress: () => string;
   readonly findHolding: FindHolding;
+  /** Everybody if left out. */
+  readonly audience?: Audience | undefined;
   /** What listens, and where; left out of the health page when undefined. */
   readonly listeners?: (() => readonly ListenerAddress[]) | undefined;
 }
+
+/** Whom a listener serves where it does not serve everybody. */
+export type Audience = "clients" | "operators";
 
 interface ListenerAddress {
   readonly name: string;
   readonly address: string;
 }
 
-/** The pages for operators: subscriptions, health, metrics, and an index of all addresses. */
+type CallerOf = (request: FastifyRequest) => Caller;
+
+/** The pages about the broker: subscriptions and metrics for operators, health, and an index of all addresses. */
 export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
+  const callers = new ConnectionCallers("admin", options.broker);
+  const callerOf: CallerOf = ({ raw }) => callers.ofRequest(raw);
+  if (options.audience !== "clients") registerOperators(app, options, callerOf);
+  app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
+  app.get("/health/ready", (request, reply) =>
+    sendReadiness(reply, {
+      ...options,
+      caller: callerOf(request),
+      groupId: queryOf(request).get("groupId") ?? undefined,
+    }),
+  );
+  app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
+  // Under a context segment Fastify serves it with and without the last slash.
+  app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
+}
+
+function registerOperators(app: FastifyInstance, options: AdminOptions, callerOf: CallerOf): void {
   const listing = new SharedListing(options);
-  const callers = new ConnectionCallers("admin");
-  const callerOf = ({ raw }: FastifyRequest): Caller => callers.of(raw.socket);
   app.route({
     method: ["GET", "POST"],
     url: "/admin/listSubscription",
@@ -55,21 +77,10 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
   app.get("/admin/skippedEntries", (request, reply) =>
     sendSkippedEntries(reply, queryOf(request), { ...options, caller: callerOf(request) }),
   );
-  app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
-  app.get("/health/ready", (request, reply) =>
-    sendReadiness(reply, {
-      ...options,
-      caller: callerOf(request),
-      groupId: queryOf(request).get("groupId") ?? undefined,
-    }),
-  );
   app.get("/metrics", async (request, reply) => {
     options.broker.authorize(callerOf(request), "administer");
     return reply.header("content-type", options.metrics.contentType).send(await options.metrics.render());
   });
-  app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
-  // Under a context segment Fastify serves it with and without the last slash.
-  app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
 }
 
 interface Called {
@@ -126,8 +137,19 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   }
   const status = options.isClosing() ? "closing" : readinessOf(groups);
   const isReady = status === "ready" || status === "partly ready";
+  reply.status(isReady ? 200 : 503);
+  if (!mayAdminister(options.broker, caller)) return sendJson(reply, { status });
   const node = options.broker.node(caller);
-  return sendJson(reply.status(isReady ? 200 : 503), { status, node, listeners: options.listeners?.(), groups });
+  return sendJson(reply, { status, node, listeners: options.listeners?.(), groups });
+}
+
+function mayAdminister(broker: Broker, caller: Caller): boolean {
+  try {
+    broker.authorize(caller, "administer");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" | "not ready" {
@@ -135,20 +157,23 @@ function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" |
   return groups.some(({ ready }) => ready) ? "partly ready" : "not ready";
 }
 
-function toIndex({ basePath, version, defaultGroup, hasChain }: AdminOptions) {
+function toIndex({ basePath, version, defaultGroup, hasChain, audience }: AdminOptions) {
+  const forClients = { rest: `${basePath}/rest/`, jsonrpc: `${basePath}/jsonrpc` };
+  const forOperators = {
+    subscriptions: `${basePath}/admin/listSubscription`,
+    skippedEntries: `${basePath}/admin/skippedEntries`,
+    metrics: `${basePath}/metrics`,
+  };
   return {
     name: "stele",
     version,
     defaultGroup,
-    rest: `${basePath}/rest/`,
-    jsonrpc: `${basePath}/jsonrpc`,
+    ...(audience === "operators" ? {} : forClients),
     ...(hasChain ? { chain: `${basePath}/chain` } : {}),
-    subscriptions: `${basePath}/admin/listSubscription`,
-    skippedEntries: `${basePath}/admin/skippedEntries`,
+    ...(audience === "clients" ? {} : forOperators),
     openapi: `${basePath}/openapi.json`,
     live: `${basePath}/health/live`,
     ready: `${basePath}/health/ready`,
-    metrics: `${basePath}/metrics`,
   };
 }
 

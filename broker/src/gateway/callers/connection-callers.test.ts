@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
-import type { Caller } from "../../engine/access/caller.ts";
+import type { Caller, Owner, Principal } from "../../engine/access/caller.ts";
+import { RuleSet } from "../../engine/access/rule-set.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { toPost } from "../testing/raw-http.ts";
 import { serve } from "../testing/serve.ts";
@@ -43,12 +44,13 @@ it("passes the address and protocol of each call to the broker, in one object pe
   socket.end(toPost("/chain", Buffer.from(rpc("eth_blockNumber", [])), json));
   await once(socket.resume(), "close");
   const all = [...server.callers, ...asked.map(([, caller]) => caller)];
-  expect(all).toHaveLength(9);
+  expect(all).toHaveLength(10);
   const distinct = [...new Set(all)];
   expect(distinct.map(({ protocol }) => protocol).toSorted()).toEqual(["JSON-RPC", "REST", "admin", "chain"]);
   for (const { address, principal, signal } of distinct)
     expect([address, principal, signal.aborted]).toEqual(["127.0.0.1", { kind: "anonymous" }, true]);
   expect(asked.map(([action, { protocol }]) => `${protocol} asks for ${action}`).toSorted()).toEqual([
+    "admin asks for administer",
     "admin asks for administer",
     "admin asks for administer",
     "admin asks for health",
@@ -106,3 +108,34 @@ it("answers a caller without the right: 403 outside /rest and /jsonrpc, its own 
   ]);
   expect(await ask("/chain", rpc("eth_blockNumber", []))).toMatchObject([200, { error: failure }]);
 });
+
+it("makes one caller for each credential of a connection, and asks again for one that was wrong", async () => {
+  const asked: (string | undefined)[] = [];
+  const principals = new Map<string | undefined, Principal>([
+    ["one", known("one")],
+    ["two", known("two")],
+  ]);
+  await using server = await serve({
+    authenticate: (credential) => {
+      asked.push(credential);
+      return principals.get(credential) ?? { kind: "rejected", reason: "wrong" };
+    },
+  });
+  const { hostname, port } = new URL(server.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const credentials = ["one", "one", "two", "one", "wrong", "wrong"];
+  for (const credential of credentials) {
+    socket.write(get("/rest/state?topic=a").replace("\r\n\r\n", `\r\nauthorization: Bearer ${credential}\r\n\r\n`));
+  }
+  socket.end(`GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+  await once(socket.resume(), "close");
+  const kinds = server.callers.map(({ principal }) => (principal.kind === "known" ? principal.id : principal.kind));
+  expect(kinds).toEqual(["one", "one", "two", "one", "rejected", "rejected"]);
+  expect(server.callers[0]).toBe(server.callers[3]);
+  expect(asked).toEqual(["one", "two", "one", "wrong", "wrong"]);
+});
+
+function known(id: string): Principal {
+  const none = { tenant: undefined, rules: new RuleSet([]), expiresAt: undefined, keyId: undefined };
+  return { kind: "known", id: id as Owner, ...none };
+}

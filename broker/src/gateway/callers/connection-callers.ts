@@ -1,33 +1,57 @@
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { anonymous, type Caller, type Protocol } from "../../engine/access/caller.ts";
+import { anonymous, type Caller, type Principal, type Protocol } from "../../engine/access/caller.ts";
+import type { Broker } from "../../engine/broker.ts";
+import { readCredential } from "./credential.ts";
 
-/** The callers of one protocol: one for each connection, made with its first call. */
+interface Held {
+  /** Of the latest request, and who gave it. */
+  credential: string | undefined;
+  caller: Caller;
+  readonly callers: Map<Principal, Caller>;
+}
+
+/** The callers of one protocol: one for each connection and principal, made with its first call. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
-  readonly #bySocket = new WeakMap<Socket, Caller>();
+  readonly #broker: Pick<Broker, "authenticate"> | undefined;
+  readonly #bySocket = new WeakMap<Socket, Held>();
 
-  constructor(protocol: Protocol) {
+  /** Without a broker nobody's credential is read here: a protocol may bring it later, see `logIn`. */
+  constructor(protocol: Protocol, broker?: Pick<Broker, "authenticate">) {
     this.#protocol = protocol;
+    this.#broker = broker;
   }
 
-  of(socket: Socket): Caller {
-    const known = this.#bySocket.get(socket);
-    if (known !== undefined) return known;
-    const caller = new ConnectionCaller(socket, this.#protocol);
-    this.#bySocket.set(socket, caller);
+  /** Whoever sent a request, by its `Authorization` header. */
+  ofRequest({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): Caller {
+    return this.of(socket, readCredential(headers.authorization));
+  }
+
+  of(socket: Socket, credential?: string): Caller {
+    const held = this.#bySocket.get(socket);
+    // What was wrong may be right by now: the key may be a new one.
+    if (held !== undefined && held.credential === credential && held.caller.principal.kind !== "rejected") {
+      return held.caller;
+    }
+    const principal = this.#broker?.authenticate(credential) ?? anonymous;
+    const caller = held?.callers.get(principal) ?? new ConnectionCaller(socket, this.#protocol, principal);
+    const callers = held?.callers ?? new Map<Principal, Caller>();
+    this.#bySocket.set(socket, { credential, caller, callers: callers.set(principal, caller) });
     return caller;
   }
 }
 
 class ConnectionCaller implements Caller {
-  readonly principal = anonymous;
+  readonly principal: Principal;
   readonly address: string | undefined;
   readonly protocol: Protocol;
   readonly #socket: Socket;
   #signal: AbortSignal | undefined;
 
-  constructor(socket: Socket, protocol: Protocol) {
+  constructor(socket: Socket, protocol: Protocol, principal: Principal) {
     this.#socket = socket;
+    this.principal = principal;
     this.address = socket.remoteAddress;
     this.protocol = protocol;
   }

@@ -9,6 +9,7 @@ const preflightMaxAgeS = 7200;
 /** Request headers that mean something here or to a tracing proxy; a page may set no other. */
 const requestHeaders: ReadonlySet<string> = new Set([
   "accept",
+  "authorization",
   "content-type",
   "idempotency-key",
   "traceparent",

@@ -19,7 +19,7 @@ export interface ChainSource {
 }
 
 export interface ChainReaderOptions {
-  readonly broker: Pick<Broker, "authorize">;
+  readonly broker: Pick<Broker, "authorize" | "authenticate">;
   readonly source: ChainSource;
   readonly logger: Logger;
 }

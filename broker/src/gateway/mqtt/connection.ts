@@ -1,10 +1,14 @@
 import type { Duplex } from "node:stream";
 import { BrokerError, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
-import type { Broker } from "../../engine/broker.ts";
-import type { Attachment } from "../../engine/broker.ts";
-import type { EndReason } from "../../engine/session/peer.ts";
+import type { Attachment, Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import { closeGraceMs } from "../shared/connection/limits.ts";
+import type { ConnectionMemory, UnfinishedInput } from "../shared/connection/memory.ts";
+import { Outbox } from "../shared/connection/outbox.ts";
+import { logIn } from "../callers/log-in.ts";
+import { type KnownTopics, TopicOpener } from "../shared/connection/topic-opener.ts";
 import { type Accepted, acceptConnect } from "./accept.ts";
 import { decodePacket } from "./codec/decode-packet.ts";
 import {
@@ -27,27 +31,29 @@ import {
 import type { Properties } from "./codec/properties.ts";
 import { encodeWithReason } from "./encode-with-reason.ts";
 import { type Answer, Inbound } from "./inbound.ts";
-import { closeGraceMs, connectBytesMax, keepAliveFactor } from "./limits.ts";
+import { connectBytesMax, keepAliveFactor } from "./limits.ts";
 import type { LostPublishes } from "./lost-publishes.ts";
 import { Outbound } from "./outbound.ts";
-import { Outbox } from "./outbox.ts";
-import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
-import type { MqttMemory, UnfinishedPacket } from "./memory.ts";
+import { endReasonCodes, reason, toConnectCode, toReasonCode, toReturnCode } from "./reason-codes.ts";
 import type { MqttMetrics } from "./metrics.ts";
 import type { MqttSettings } from "./settings.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
-import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
 import { toWillOrder } from "./will.ts";
 
 export interface ConnectionParts {
-  readonly broker: Pick<Broker, "attach" | "submit" | "whenRoom" | "release" | "exist" | "open">;
+  readonly broker: Pick<
+    Broker,
+    "authenticate" | "attach" | "submit" | "submitAll" | "whenRoom" | "release" | "exist" | "open"
+  >;
   readonly caller: Caller;
   readonly known: KnownTopics;
   readonly losses: LostPublishes;
   readonly settings: MqttSettings;
   readonly metrics: MqttMetrics;
-  readonly memory: MqttMemory;
+  readonly memory: ConnectionMemory;
   readonly logger: Logger;
+  /** Shared by all connections: each packet is a step. */
+  readonly slices: TimeSlices;
   readonly newClientId: () => string;
   readonly onClosed: (connection: Connection) => void;
 }
@@ -61,16 +67,6 @@ interface Opened {
   readonly outbound: Outbound;
 }
 
-const endReasonCodes: Readonly<Record<EndReason, number>> = {
-  "taken-over": reason.sessionTakenOver,
-  stopping: reason.shuttingDown,
-  failed: reason.unspecified,
-  stale: reason.unspecified,
-};
-
-/** What is known of the client of a refused CONNECT. */
-type Refused = Pick<ConnectPacket, "version" | "properties">;
-
 /** First byte of every CONNECT. */
 const CONNECT_BYTE = 0x10;
 
@@ -80,12 +76,12 @@ export class Connection {
   readonly #parts: ConnectionParts;
   readonly #framer: Framer;
   readonly #outbox: Outbox;
-  readonly #unfinished: UnfinishedPacket;
+  readonly #unfinished: UnfinishedInput;
   #opened: Opened | undefined;
   #isClosed = false;
   /** Whether the client sends no more. */
   #isEnded = false;
-  /** Whether something of what was received has to be done before more is read. */
+  /** Whether an earlier packet is still being handled; later ones wait. */
   #isBusy = false;
   #silence: NodeJS.Timeout;
   #expirySeconds = 0;
@@ -113,6 +109,10 @@ export class Connection {
     this.#parts.metrics.answered("disconnect", reasonCode);
     if (this.#opened?.version === 5) this.#outbox.write(encodeReasoned("disconnect", reasonCode));
     this.#closed(false);
+  }
+
+  endByStop(): void {
+    this.end(reason.shuttingDown);
   }
 
   #receive(chunk: Buffer): void {
@@ -144,7 +144,7 @@ export class Connection {
       this.#fail(error);
     }
     if (this.#isClosed) return;
-    this.#unfinished.hold(this.#framer.heldBytes);
+    this.#unfinished.hold(this.#framer.heldBytes + (this.#opened?.inbound.waitingBytes ?? 0));
     // Nothing more is read from a client that waits for us, or that does not read.
     if (this.#isBusy || !this.#outbox.hasRoom) this.#stream.pause();
     else this.#stream.resume();
@@ -164,7 +164,10 @@ export class Connection {
       this.#silence.refresh();
       this.#serve(packet, this.#opened);
     }
-    return !this.#isBusy && !this.#isClosed;
+    if (this.#isBusy || this.#isClosed) return false;
+    const pause = this.#parts.slices.pause();
+    if (pause !== undefined) this.#whileBusy(() => pause);
+    return pause === undefined;
   }
 
   #connect(packet: ClientPacket): void {
@@ -182,7 +185,7 @@ export class Connection {
     });
   }
 
-  /** Nothing more of what was received is taken before `work` has ended; where it fails, so does the connection. */
+  /** Handles no further packet until `work` has ended. If it fails, the connection ends. */
   #whileBusy(work: () => Promise<void>): void {
     this.#isBusy = true;
     work()
@@ -192,7 +195,8 @@ export class Connection {
 
   async #open(packet: ConnectPacket): Promise<Opened> {
     const { version } = packet;
-    const { broker, caller, known, settings } = this.#parts;
+    const { broker, known, settings } = this.#parts;
+    const caller = logIn(broker, this.#parts.caller, { ...packet, password: packet.password?.toString() });
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
     const toConnack = (isSessionPresent: boolean): Buffer =>
@@ -201,15 +205,14 @@ export class Connection {
       throw new PacketError(PACKET_TOO_LARGE, "the client takes no CONNACK: its Maximum Packet Size is too small");
     }
     const { groupId, clientId } = accepted;
-    const opener = new TopicOpener({ broker, caller, known, groupId, isAutomatic: opensTopics });
-    const onEnded = (why: EndReason): void => this.#endedByBroker(why);
+    const opener = new TopicOpener({ broker, caller, known, isAutomatic: opensTopics });
     const outbound = new Outbound({
       outbox: this.#outbox,
       version,
       packetBytesMax: accepted.packetBytesMax,
       topicAliasMax: packet.properties.topicAliasMaximum ?? 0,
       settings,
-      onEnded,
+      onEnded: (why) => this.end(endReasonCodes[why]),
     });
     const order = {
       groupId,
@@ -260,13 +263,14 @@ export class Connection {
     else this.#end("the client was silent for too long", reason.keepAliveTimeout);
   }
 
-  #refuse(error: unknown, { version, properties: { maximumPacketSize: packetBytesMax = Infinity } }: Refused): void {
-    const reasonCode = error instanceof PacketError ? error.reasonCode : toReasonCode(toBrokerError(error));
+  #refuse(error: unknown, { version, properties }: Pick<ConnectPacket, "version" | "properties">): void {
+    const { maximumPacketSize: packetBytesMax = Infinity } = properties;
+    const reasonCode = error instanceof PacketError ? error.reasonCode : toConnectCode(toBrokerError(error));
     this.#parts.logger.info("MQTT connection refused", { reason: messageOf(error) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
     this.#parts.metrics.answered("connack", reasonCode);
-    const encode = (properties: Properties): Buffer =>
-      encodeConnack({ isSessionPresent: false, reasonCode: code, properties }, version);
+    const encode = (own: Properties): Buffer =>
+      encodeConnack({ isSessionPresent: false, reasonCode: code, properties: own }, version);
     const bytes = encodeWithReason(encode, messageOf(error), packetBytesMax);
     if (bytes.length <= packetBytesMax) this.#outbox.write(bytes);
     this.#closed(false);
@@ -354,7 +358,7 @@ export class Connection {
 
   #fail(error: unknown): void {
     if (error instanceof PacketError) {
-      // [MQTT-3.1.2-2] of 3.1.1: the one refusal that a client of an unknown version is told.
+      // [MQTT-3.1.2-2] of 3.1.1: a client of an unknown version gets this refusal and no other.
       if (error.reasonCode === UNSUPPORTED_PROTOCOL_VERSION) this.#refuse(error, { version: 4, properties: {} });
       else this.#end(error.message, error.reasonCode);
     } else {
@@ -368,10 +372,6 @@ export class Connection {
     this.end(reasonCode);
   }
 
-  #endedByBroker(why: EndReason): void {
-    this.end(endReasonCodes[why]);
-  }
-
   /** `isRegular`: the client said that it leaves, so its will is not published. */
   #closed(isRegular: boolean): void {
     if (this.#isClosed) return;
@@ -379,6 +379,7 @@ export class Connection {
     clearTimeout(this.#silence);
     this.#unfinished.release();
     this.#outbox.close();
+    this.#opened?.inbound.close();
     if (this.#opened !== undefined) this.#leaveSession(this.#opened, isRegular);
     this.#stream.end();
     this.#stream.resume(); // else a client that still sends keeps the socket half open

@@ -4,12 +4,13 @@ import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
 import { createDeferred } from "../../lib/deferred.ts";
+import { Submitter } from "../shared/connection/submitter.ts";
+import type { TopicOpener } from "../shared/connection/topic-opener.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { PacketError, protocolError } from "./codec/packet-error.ts";
 import { toExtensions } from "./mapping.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
-import type { TopicOpener } from "./topic-opener.ts";
 
 /** What a publish of QoS 1 or 2 is answered with. */
 export interface Answer {
@@ -21,7 +22,7 @@ export interface Answer {
 }
 
 export interface InboundParts {
-  readonly broker: Pick<Broker, "submit" | "whenRoom" | "release">;
+  readonly broker: Pick<Broker, "submit" | "submitAll" | "whenRoom" | "release">;
   readonly caller: Caller;
   readonly opener: TopicOpener;
   readonly session: ConnectedSession;
@@ -46,6 +47,7 @@ interface Pending {
 /** The publishes of one connection: each is committed before it is acknowledged. */
 export class Inbound {
   readonly #parts: InboundParts;
+  readonly #submitter: Submitter;
   readonly #aliases = new Map<number, string>();
   /** In the order in which they came. */
   #pending: Pending[] = [];
@@ -56,6 +58,17 @@ export class Inbound {
 
   constructor(parts: InboundParts) {
     this.#parts = parts;
+    this.#submitter = new Submitter(parts);
+  }
+
+  /** Bytes of the publish that waits to be submitted. */
+  get waitingBytes(): number {
+    return this.#submitter.waitingBytes;
+  }
+
+  /** The connection has ended. */
+  close(): void {
+    this.#submitter.close();
   }
 
   /**
@@ -70,7 +83,6 @@ export class Inbound {
     if (pending !== undefined) this.#pending.push(pending);
     if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
     const call = this.#toCall(packet, topic);
-    const { opener } = this.#parts;
     const isResent = call.key !== undefined && packet.isDuplicate;
     const { promise: ended, resolve } = createDeferred<void>();
     const settle = this.#remember(pending, topic);
@@ -78,12 +90,8 @@ export class Inbound {
       settle(outcome);
       resolve();
     };
-    const submit = (): Promise<void> | undefined => {
-      const waiting = this.#submitWithRoom(call, onSettled);
-      return isResent ? ended : waiting;
-    };
-    if (opener.isKnown(topic)) return submit();
-    return opener.ensure(topic).then(submit, (error: unknown) => onSettled({ status: "REFUSED", error }));
+    const waiting = this.#submitter.submit(call, onSettled);
+    return isResent ? ended : waiting;
   }
 
   /** The client releases a publish of QoS 2. If the session outlasts its connection, its key is free on disk before {@link InboundParts.onReleased}. */
@@ -167,35 +175,6 @@ export class Inbound {
       mayBeEmpty: true,
       ...(isNamed && { key: String(packet.packetId), sessionId: session.id }),
     };
-  }
-
-  /** A promise while the group is full: the client waits, for it cannot be told to come later. */
-  #submitWithRoom(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
-    const { promise, resolve } = createDeferred<void>();
-    const submit = (): void => {
-      this.#submit(call, onSettled);
-      resolve();
-    };
-    if (!this.#hasRoom(submit)) return promise;
-    submit();
-    return undefined;
-  }
-
-  #hasRoom(callback: () => void): boolean {
-    const { broker, caller, groupId } = this.#parts;
-    try {
-      return broker.whenRoom(caller, groupId, callback);
-    } catch {
-      return true; // the submission says why
-    }
-  }
-
-  #submit(call: PublishCall, onSettled: OnSettled): void {
-    try {
-      this.#parts.broker.submit(this.#parts.caller, call, onSettled);
-    } catch (error) {
-      onSettled({ status: "REFUSED", error });
-    }
   }
 
   #settle(pending: Pending, outcome: PublishOutcome): void {

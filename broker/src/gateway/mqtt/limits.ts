@@ -25,29 +25,8 @@ export const outboundAliasesMax = 1_000;
 /** Longest client identifier, in bytes. */
 export const clientIdBytesMax = 1_024;
 
-/** Bytes that wait for a client that reads slowly; until it has taken them, it gets no event and nothing it sends is read. */
-export const outboxBytesMax = 256 * 1024;
-
-/** Bytes that wait for all slow readers together. Above it, a client gets events only while it takes what it was sent before. */
-export const unreadBytesMax = 64 * 1024 * 1024;
-
-/** Unfinished packets that hold fewer bytes are not counted against the memory that connections share. */
-export const unfinishedBytesMin = 4 * 1024;
-
-/** Topics that one connection may open in a minute by publishing to them. */
-export const opensPerMinuteMax = 600;
-
-/** Names of open topics that are remembered, so that a publish to one need not ask; the oldest make room. */
-export const knownTopicsMax = 65_536;
-
 /** Characters of a client's topic that a log line names. */
 export const loggedTopicCharactersMax = 100;
 
 /** Refused publishes of QoS 0 are logged so often at most. */
 export const lostLogIntervalMs = 1_000;
-
-/** A connection that is silent for so long is probed by the system, so that one without a keep-alive whose client is gone ends. */
-export const probeAfterMs = 60_000;
-
-/** How long a client may take to read the farewell of a connection that ends. */
-export const closeGraceMs = 1_000;

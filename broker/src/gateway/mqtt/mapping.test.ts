@@ -4,15 +4,17 @@ import type { Delivery } from "../../engine/session/peer.ts";
 import { encodePublish } from "./codec/encode-packet.ts";
 import { toPublish } from "./mapping.ts";
 
-function propertiesOf(extensions: Extensions) {
-  const event = { topic: "a", content: new Uint8Array(), extensions, sequence: 1, blockNumber: 1 };
+function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
+  const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 1, blockNumber: 1 };
   const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated: false, filters: [] };
   // what the mapping reads of a delivery
-  const order = toPublish(delivery as unknown as Delivery, { prefix: "svc-", now: 0, hasPlace: false });
+  const order = toPublish(delivery as unknown as Delivery, { prefix: "svc-", now: 0, hasPlace: false, payload });
   if (order === undefined) throw new Error("expired");
   encodePublish(order, 5);
-  return order.properties;
+  return order;
 }
+
+const propertiesOf = (extensions: Extensions) => orderOf(extensions).properties;
 
 const longest = "x".repeat(65_535);
 const tooLong = "ü".repeat(32_768); // 65,536 bytes
@@ -44,5 +46,26 @@ it("keeps the marks of the broker from subscribers", () => {
     ]),
   ).toEqual({
     userProperties: [["svc-other", "y"]],
+  });
+});
+
+it("gives the event as JSON, and no property that says the same, where the payload is the event", () => {
+  const extensions = [
+    ["svc-other", "ü"],
+    ["svc-content-type", "text/plain"],
+    ["svc-response-topic", "answers"],
+  ] as const;
+  const { payload, properties } = orderOf(extensions, "event");
+  expect(JSON.parse(payload.toString())).toEqual({
+    topic: "a",
+    content: "AQI=",
+    extensions: Object.fromEntries(extensions),
+    eventId: "",
+  });
+  expect(properties).toEqual({
+    userProperties: [],
+    contentType: "application/json",
+    payloadFormatIndicator: 1,
+    responseTopic: "answers",
   });
 });

@@ -4,6 +4,8 @@ import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import type { Properties, UserProperty } from "./codec/properties.ts";
+import { toEventBody } from "../shared/results.ts";
+import type { MqttSettings } from "./settings.ts";
 
 /**
  * What MQTT says about a message beside its topic and payload, as extensions of the event, behind the extension prefix. User properties whose name
@@ -58,6 +60,7 @@ export interface OutgoingOptions {
   readonly now: number;
   /** Whether the event's place is given as user properties. */
   readonly hasPlace: boolean;
+  readonly payload: MqttSettings["payload"];
 }
 
 /** The PUBLISH of an event; undefined once the event has expired. */
@@ -68,7 +71,7 @@ export function toPublish(delivery: Delivery, options: OutgoingOptions): Publish
   const isRetained = isMarkedRetained(event, options.prefix);
   return {
     topic: event.topic,
-    payload: toPayload(event.content),
+    payload: options.payload === "event" ? toEventPayload(delivery) : toPayload(event.content),
     qos,
     packetId: ticket ?? 0,
     isDuplicate: isRepeated,
@@ -81,13 +84,19 @@ function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
+/** Has what would be user properties too. */
+function toEventPayload({ event, eventId }: Delivery): Buffer {
+  return Buffer.from(JSON.stringify(toEventBody({ ...event, eventId })));
+}
+
 /** Undefined once the event has expired. */
 function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOptions): Properties | undefined {
   const { prefix, now, hasPlace } = options;
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
   if (leftSeconds !== undefined && leftSeconds <= 0) return undefined; // [MQTT-3.3.2-5]
-  const format = read(key.format);
+  const isRaw = options.payload === "raw";
+  const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
   const place: UserProperty[] = [
     [`${prefix}eventId`, eventId],
@@ -95,10 +104,10 @@ function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOp
     [`${prefix}block`, String(event.blockNumber)],
   ];
   return {
-    userProperties: [...(hasPlace ? place : []), ...toUserProperties(event.extensions, prefix)],
+    userProperties: isRaw ? [...(hasPlace ? place : []), ...toUserProperties(event.extensions, prefix)] : [],
     ...(leftSeconds !== undefined && { messageExpiryInterval: leftSeconds }),
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
-    ...optional("contentType", read(key.contentType)),
+    ...optional("contentType", isRaw ? read(key.contentType) : "application/json"),
     ...optional("responseTopic", read(key.responseTopic)),
     ...toCorrelation(read(key.correlationData)),
     ...(identifiers.length > 0 && { subscriptionIdentifiers: identifiers }),

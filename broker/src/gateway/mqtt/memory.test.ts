@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { afterEach, expect, it } from "vitest";
-import { outboxBytesMax } from "./limits.ts";
-import { UnreadBytes } from "./memory.ts";
-import { Outbox } from "./outbox.ts";
+import { outboxBytesMax } from "../shared/connection/limits.ts";
+import { UnreadBytes } from "../shared/connection/memory.ts";
+import { Outbox } from "../shared/connection/outbox.ts";
 import { reason } from "./reason-codes.ts";
 import { MqttWorld } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";

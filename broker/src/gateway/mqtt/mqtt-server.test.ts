@@ -10,7 +10,7 @@ it("counts connections over TCP and WebSocket together", async () => {
   const world = await MqttWorld.start({ connectionsMax: 2 });
   const upgrades = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   upgrades.on("connection", (webSocket) => {
-    world.server.route.accept({ webSocket, caller: testCaller, findHolding: () => expect.fail("reads no body") });
+    world.server.route.accept({ webSocket, caller: testCaller });
   });
   await once(upgrades, "listening");
   const { port } = upgrades.address() as AddressInfo; // listens on TCP

@@ -1,61 +1,63 @@
-import { createServer } from "node:net";
 import { createWebSocketStream } from "ws";
-import { ConnectionCallers } from "../callers/connection-callers.ts";
-import type { Listener, Place } from "../shared/connection/listener.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { ConnectionMemory } from "../shared/connection/memory.ts";
+import { Connections } from "../shared/connection/connections.ts";
+import { createSocketSlices } from "../shared/connection/socket-slices.ts";
+import { SocketListener } from "../shared/connection/socket-listener.ts";
+import type { KnownTopics } from "../shared/connection/topic-opener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
+import { Connection, type ConnectionParts } from "./connection.ts";
 import { messageBytesSpareMin } from "./limits.ts";
-import { MqttConnections, type MqttOptions } from "./mqtt-connections.ts";
-import { socketOptions, SocketServer } from "./socket-server.ts";
-import type { CertificateFiles } from "./tls/certificate.ts";
-import { TlsListener } from "./tls/tls-listener.ts";
+import { LostPublishes } from "./lost-publishes.ts";
+
+export interface MqttOptions extends Omit<ConnectionParts, "losses" | "caller" | "slices" | "onClosed"> {
+  /** Of this listener alone if left out. */
+  readonly slices?: TimeSlices | undefined;
+  /** Connections open at once, over all transports together; further ones are closed at once. */
+  readonly connectionsMax: number;
+  /** Shared with the other protocols whose clients hold a connection. */
+  readonly memory: ConnectionMemory;
+  readonly known: KnownTopics;
+}
 
 /** Listens for MQTT 3.1.1 and 5.0 over TCP; over TLS and WebSocket, its other parts do. */
-export class MqttServer implements Listener {
-  readonly name = "MQTT";
-  readonly #connections: MqttConnections;
-  readonly #callers = new ConnectionCallers("MQTT");
-  readonly #sockets: SocketServer;
+export class MqttServer extends SocketListener {
+  readonly #packetBytesMax: number;
 
   constructor(options: MqttOptions) {
-    this.#connections = new MqttConnections(options);
-    const server = createServer(socketOptions, (socket) => {
-      this.#connections.serve(socket, this.#callers.of(socket));
-    });
-    this.#sockets = new SocketServer(server, this.#connections);
-  }
-
-  listen(place: Place): Promise<string> {
-    return this.#sockets.listen(place, "mqtt");
-  }
-
-  drain(): Promise<void> {
-    return this.#sockets.drain();
-  }
-
-  async close(): Promise<void> {
-    this.#connections.endAll();
-  }
-
-  /** The same over TLS, for the same connections. @throws Error that says what is wrong with the files. */
-  createTlsListener(files: CertificateFiles): TlsListener {
-    return new TlsListener(files, { connections: this.#connections, callers: this.#callers });
+    super(toConnections(options), { plain: "mqtt", tls: "mqtts" });
+    this.#packetBytesMax = options.settings.packetBytesMax;
   }
 
   /** The same over WebSocket connections (section 6 of both standards). */
   get route(): UpgradeRoute {
-    const { packetBytesMax } = this.#connections.options.settings;
+    const packetBytesMax = this.#packetBytesMax;
     return {
       path: "/mqtt",
       protocol: "MQTT",
       subprotocols: ["mqtt"],
+      needsSubprotocol: true,
       messageBytesMax: packetBytesMax + Math.max(packetBytesMax, messageBytesSpareMin),
       accept: ({ webSocket, caller }) => {
         // [MQTT-6.0.0-1]: only binary frames carry packets.
         webSocket.on("message", (_, isBinary) => {
           if (!isBinary) webSocket.terminate();
         });
-        this.#connections.serve(createWebSocketStream(webSocket), caller);
+        this.connections.serve(createWebSocketStream(webSocket), caller);
       },
     };
   }
+}
+
+function toConnections(options: MqttOptions): Connections {
+  const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
+  const losses = new LostPublishes(logger, metrics);
+  return new Connections({
+    protocol: "MQTT",
+    connectionsMax,
+    connectTimeoutMs: settings.connectTimeoutMs,
+    logger,
+    metrics,
+    create: (stream, caller, onClosed) => new Connection(stream, { ...options, losses, slices, caller, onClosed }),
+  });
 }

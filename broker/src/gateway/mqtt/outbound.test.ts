@@ -3,9 +3,9 @@ import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import type { Delivery } from "../../engine/session/peer.ts";
 import { outboundAliasesMax } from "./limits.ts";
-import { UnreadBytes } from "./memory.ts";
+import { UnreadBytes } from "../shared/connection/memory.ts";
 import { Outbound } from "./outbound.ts";
-import { Outbox } from "./outbox.ts";
+import { Outbox } from "../shared/connection/outbox.ts";
 import { testSettings } from "./testing/mqtt-world.ts";
 
 function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: string, bytes: number])[]) {

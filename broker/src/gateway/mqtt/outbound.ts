@@ -5,7 +5,7 @@ import { encodeAcknowledgement, encodePublish, type PublishOrder } from "./codec
 import type { AcknowledgementPacket, ProtocolVersion } from "./codec/packet.ts";
 import { outboundAliasesMax } from "./limits.ts";
 import { toPublish } from "./mapping.ts";
-import type { Outbox } from "./outbox.ts";
+import type { Outbox } from "../shared/connection/outbox.ts";
 import { reason } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
 
@@ -16,7 +16,7 @@ export interface OutboundParts {
   readonly packetBytesMax: number;
   /** Topic aliases that the client takes. */
   readonly topicAliasMax: number;
-  readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasPlace">;
+  readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasPlace" | "payload">;
   readonly onEnded: (why: EndReason) => void;
 }
 
@@ -74,13 +74,13 @@ export class Outbound implements Peer {
   /** Undefined for what the client is not to get. */
   #encode(delivery: Delivery): Buffer | undefined {
     const { version, packetBytesMax, settings } = this.#parts;
-    const options = { prefix: settings.extensionPrefix, now: Date.now() };
+    const options = { prefix: settings.extensionPrefix, now: Date.now(), payload: settings.payload };
     const order = toPublish(delivery, { ...options, hasPlace: version === 5 && settings.hasPlace });
     if (order === undefined) return undefined;
     const topicAlias = this.#aliasFor(order.topic);
     const bytes = encodePublish(withAlias(order, topicAlias, this.#aliases.has(order.topic)), version);
     if (bytes.length <= packetBytesMax) {
-      if (topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // the client is told now
+      if (topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // this packet names it to the client
       return bytes;
     }
     // What the broker adds must not keep an event from a client that would take it without.

@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
 import { reason } from "./reason-codes.ts";
 import { MqttWorld, type MqttWorldOptions } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
@@ -61,6 +62,30 @@ it("does not count a client as silent while it waits for the broker", async () =
   for (let id = 1; id <= 20; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
 });
 
+it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
+  const gate = await startHeld({ limits: { publishesWaitingMax: 1 }, memoryBytesMax: 50_000 });
+  const filler = await RawClient.connect(world.port, 5, { clientId: "filler" });
+  for (let id = 1; id <= 15; id += 1) filler.send({ cmd: "publish", topic: "a", payload: "", qos: 1, messageId: id });
+  const after = async (clientId: string): Promise<void> => {
+    const client = await RawClient.connect(world.port, 5, { clientId }); // by its answer, what came before was read
+    client.destroy();
+  };
+  for (let turn = 0; turn < 20; turn += 1) await after(`after ${turn}`);
+  const clients: RawClient[] = [];
+  for (const clientId of ["oldest", "second", "newest"]) {
+    const client = await RawClient.connect(world.port, 5, { clientId });
+    client.send({ cmd: "publish", topic: "a", payload: "x".repeat(20_000), qos: 1, messageId: 1 });
+    await after(`after ${clientId}`);
+    clients.push(client);
+  }
+  const [oldest, second, newest] = clients;
+  expect(await oldest?.next("disconnect")).toMatchObject({ reasonCode: reason.quotaExceeded });
+  gate.resolve();
+  for (const client of [second, newest]) expect(await client?.next("puback")).toMatchObject({ messageId: 1 });
+  for (let id = 1; id <= 15; id += 1) await filler.next("puback");
+  expect(await sequence()).toBe(17);
+});
+
 it("ends a client that repeats a publish of QoS 2 without bound before its answer", async () => {
   const gate = await startHeld({ settings: { receiveMax: 10 } });
   const client = await RawClient.connect(world.port, 5);
@@ -107,4 +132,22 @@ it("refuses a response topic with a wildcard, [MQTT-3.3.2-14]", async () => {
   const client = await RawClient.connect(world.port, 5);
   client.send({ cmd: "publish", topic: "a", payload: "x", qos: 0, properties: { responseTopic: "a/+" } });
   expect(await client.next("disconnect")).toMatchObject({ reasonCode: 0x82 });
+});
+
+it("serves many tiny packets of one client in slices, each of them once and in order", async () => {
+  // Each look at the time takes a millisecond, so a slice lasts for few packets.
+  let now = 0;
+  let turns = 0;
+  const soon = (action: () => void): void => {
+    turns += 1;
+    setImmediate(action);
+  };
+  const slices = new TimeSlices({ monotonic: () => (now += 1), soon });
+  world = await MqttWorld.start({ slices });
+  await world.broker.open({ topic: "a", groupId: undefined });
+  const client = await RawClient.connect(world.port, 5);
+  const before = turns;
+  for (let id = 1; id <= 500; id += 1) client.send({ cmd: "publish", topic: "a", payload: "", qos: 1, messageId: id });
+  for (let id = 1; id <= 500; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
+  expect(turns - before).toBeGreaterThan(50);
 });

@@ -20,11 +20,16 @@ describe.each([
 ] as const)("a session of MQTT version %d that outlasts its connection", (version, fields) => {
   const connect = (): Promise<RawClient> => RawClient.connect(world.port, version, { clean: false, ...fields });
 
+  /** Publishes the message and goes, before it releases it. */
+  async function publishAndLeave(): Promise<void> {
+    const client = await connect();
+    client.send(message);
+    await client.next("pubrec");
+    client.destroy();
+  }
+
   it("publishes a QoS 2 message once that comes again over another connection", async () => {
-    const first = await connect();
-    first.send(message);
-    await first.next("pubrec");
-    first.destroy();
+    await publishAndLeave();
     const second = await connect();
     second.send({ ...message, dup: true });
     expect(await second.next("pubrec")).toMatchObject({ messageId: 7 });
@@ -33,10 +38,7 @@ describe.each([
   });
 
   it("publishes the next message of a packet identifier that was released over another connection", async () => {
-    const first = await connect();
-    first.send(message);
-    await first.next("pubrec");
-    first.destroy();
+    await publishAndLeave();
     const second = await connect();
     for (const reasonCode of [0, version === 5 ? 146 : 0]) {
       second.send({ cmd: "pubrel", messageId: 7 });
@@ -49,10 +51,7 @@ describe.each([
   });
 
   it("keeps the order of messages that come again and of new ones", async () => {
-    const first = await connect();
-    first.send(message);
-    await first.next("pubrec");
-    first.destroy();
+    await publishAndLeave();
     const second = await connect();
     second.send({ ...message, dup: true });
     second.send({ ...message, messageId: 8, payload: "y", dup: true });

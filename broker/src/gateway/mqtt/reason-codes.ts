@@ -1,4 +1,5 @@
 import { type BrokerError, errorCatalogue } from "@stele/wire";
+import type { EndReason } from "../../engine/session/peer.ts";
 
 /** Reason codes of MQTT 5.0, section 2.4, that the broker gives. */
 export const reason = {
@@ -8,6 +9,7 @@ export const reason = {
   unspecified: 0x80,
   implementationSpecific: 0x83,
   clientIdInvalid: 0x85,
+  badCredential: 0x86,
   notAuthorized: 0x87,
   serverUnavailable: 0x88,
   shuttingDown: 0x8b,
@@ -22,6 +24,16 @@ export const reason = {
   quotaExceeded: 0x97,
   retainNotSupported: 0x9a,
 } as const;
+
+/** Reason codes of the DISCONNECT that the broker sends to a client of 5.0. */
+export const endReasonCodes: Readonly<Record<EndReason, number>> = {
+  "taken-over": reason.sessionTakenOver,
+  removed: reason.unspecified,
+  stopping: reason.shuttingDown,
+  failed: reason.unspecified,
+  stale: reason.unspecified,
+  refused: reason.notAuthorized,
+};
 
 /** Codes of contents and extensions that are too long. */
 const tooLong: ReadonlySet<number> = new Set([
@@ -44,6 +56,11 @@ export function toReasonCode(error: BrokerError): number {
   }
 }
 
+/** What a refused CONNECT is answered with. */
+export function toConnectCode(error: BrokerError): number {
+  return error.kind === "unauthenticated" ? reason.badCredential : toReasonCode(error);
+}
+
 /** Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0. */
 export function toReturnCode(reasonCode: number): number {
   switch (reasonCode) {
@@ -53,6 +70,8 @@ export function toReturnCode(reasonCode: number): number {
       return 1;
     case reason.clientIdInvalid:
       return 2;
+    case reason.badCredential:
+      return 4;
     case reason.notAuthorized:
       return 5;
     default:

@@ -87,3 +87,18 @@ it("closes a connection without a CONNECT after the time-out", async () => {
   await client.closed;
   expect(client.packets).toEqual([]);
 });
+
+it("publishes the content, and delivers the event as JSON, where the payload is the event", async () => {
+  const client = await RawClient.connect(await start({ payload: "event" }), 4);
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 1 }] });
+  await client.next("suback");
+  client.send(publication(2, 1));
+  const both = [await client.nextAny(), await client.nextAny()];
+  const delivered = both.find(({ cmd }) => cmd === "publish");
+  expect(JSON.parse(String(delivered?.cmd === "publish" ? delivered.payload : ""))).toEqual({
+    topic: "a",
+    content: Buffer.from("x").toString("base64"),
+    extensions: {},
+    eventId: expect.any(String),
+  });
+});

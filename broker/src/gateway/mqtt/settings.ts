@@ -18,6 +18,8 @@ export interface MqttSettings {
   readonly sessionExpirySecondsMax: number;
   /** How long a connection may take for its CONNECT. */
   readonly connectTimeoutMs: number;
+  /** What subscribers get: the content of the event, or the event as JSON. */
+  readonly payload: "raw" | "event";
   /** Whether a 5.0 client gets the event's identifier, sequence number and block as user properties. */
   readonly hasPlace: boolean;
   /** A subscription to one of these, or to a filter that they cover, is refused. */

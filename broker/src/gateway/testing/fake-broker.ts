@@ -1,3 +1,4 @@
+import { anonymous } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 
 /** A broker whose operations are given, and to which everybody has every right; any other operation that is called fails its call as a defect would. */
@@ -9,6 +10,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     state: refuse("state"),
     list: refuse("list"),
     submit: refuse("publish"),
+    submitAll: refuse("publish"),
     whenRoom: () => true,
     release: refuse("release"),
     attach: refuse("attach"),
@@ -20,6 +22,8 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     listSkippedEntries: refuse("listSkippedEntries"),
     health: () => [],
     node: () => undefined,
+    authenticate: () => anonymous,
+    admit: () => {},
     authorize: () => {},
     ...operations,
   };

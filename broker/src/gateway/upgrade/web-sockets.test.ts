@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { connect, Socket } from "node:net";
+import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import type { HttpServerOptions } from "../http-server.ts";
 import type { UpgradedConnection, UpgradeRoute } from "../shared/connection/upgrade.ts";
@@ -8,15 +8,16 @@ import { bodyOf, sendRaw } from "../testing/raw-http.ts";
 import { serve, testMetrics } from "../testing/serve.ts";
 
 const path = "/echo";
-const messageBytesMax = 1000;
+const longBytesMax = 100_000;
 
 /** A server with a protocol that sends each message back. */
-async function serveEcho(options: Partial<HttpServerOptions> = {}) {
+async function serveEcho(options: Partial<HttpServerOptions> = {}, messageBytesMax = 1000) {
   const connections: UpgradedConnection[] = [];
   const route: UpgradeRoute = {
     path,
     protocol: "REST",
     subprotocols: ["echo.2", "echo"],
+    needsSubprotocol: true,
     messageBytesMax,
     accept: (connection) => {
       connections.push(connection);
@@ -65,23 +66,64 @@ describe("a WebSocket connection", () => {
     await using server = await serveEcho();
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
-    client.send("x".repeat(messageBytesMax + 1));
+    client.send("x".repeat(1001));
     expect((await once(client, "close"))[0]).toBe(1009);
   });
 
-  it("takes memory from the budget of all requests and gives it back at its end", async () => {
+  it("takes memory for a message that is not whole, and gives it back", async () => {
     const readings: (() => number)[] = [];
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void readings.push(read) };
-    await using server = await serveEcho({ metrics });
+    await using server = await serveEcho({ metrics }, longBytesMax);
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
+    const inFlight = async (): Promise<number> => {
+      client.ping("x".repeat(100)); // by its answer, what came before was read
+      await once(client, "pong");
+      return readings[0]?.() ?? 0;
+    };
+    client.send("x".repeat(50_000), { fin: false });
+    expect(await inFlight()).toBeGreaterThanOrEqual(50_000);
+    for (let count = 0; count < 10; count += 1) expect(await inFlight()).toBeLessThan(50_100);
+    client.send("", { fin: true });
+    await once(client, "message");
+    for (let count = 0; count < 100; count += 1) expect(await inFlight()).toBe(0);
+    client.send("x".repeat(50_000), { fin: false });
+    expect(await inFlight()).toBeGreaterThanOrEqual(50_000);
     const [connection] = server.connections;
-    expect(connection?.findHolding().tryTake(50_000)).toBe(true);
-    expect(readings[0]?.()).toBe(50_000);
     const closed = once(connection?.webSocket ?? client, "close");
     client.terminate();
     await closed;
     expect(readings[0]?.()).toBe(0);
+  });
+
+  it("ends where others need the memory of its message that is not whole", async () => {
+    await using server = await serveEcho({ memoryInFlightBytesMax: 120_000 }, longBytesMax);
+    const clients: WebSocket[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      const client = new WebSocket(server.address, ["echo"]);
+      await once(client, "open");
+      client.send("x".repeat(50_000), { fin: false });
+      client.ping();
+      if (count < 2) await once(client, "pong");
+      clients.push(client);
+    }
+    const [oldest, second, newest] = clients;
+    await once(oldest ?? expect.fail("opened"), "close");
+    for (const client of [second, newest]) {
+      client?.send("y", { fin: true });
+      const [data] = await once(client ?? expect.fail("opened"), "message");
+      expect(String(data)).toHaveLength(50_001);
+    }
+  });
+
+  it("is probed by the system while it is silent", async () => {
+    const probed = vi.spyOn(Socket.prototype, "setKeepAlive");
+    await using server = await serveEcho();
+    const client = new WebSocket(server.address, ["echo"]);
+    await once(client, "open");
+    expect(probed).toHaveBeenCalledWith(true, 60_000);
+    probed.mockRestore();
+    client.terminate();
   });
 });
 

@@ -1,9 +1,12 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { WebSocket, WebSocketServer } from "ws";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
-import type { FindHolding } from "../in-flight/in-flight.ts";
+import type { MemoryBudget } from "../in-flight/memory-budget.ts";
+import { probeAfterMs } from "../shared/connection/limits.ts";
+import { UnfinishedInput } from "../shared/connection/memory.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { parameterError } from "../shared/failure.ts";
 import { isAnswering } from "../shared/is-answering.ts";
@@ -13,12 +16,16 @@ import { serveAsPlain, type UpgradeRequest } from "./plain-request.ts";
 /** Close code of an endpoint that goes away (RFC 6455, section 7.4.1). */
 const goingAway = 1001;
 
+/** Head of a control frame of a client, with its mask (RFC 6455, section 5.2). */
+const controlHeadBytes = 6;
+
 export interface WebSocketsOptions {
   readonly routes: readonly UpgradeRoute[];
   /** Context segment of every path. */
   readonly basePath: string;
   readonly logger: Logger;
-  readonly findHolding: FindHolding;
+  /** Of messages that have not come whole; ends the connections that hold it for longest. */
+  readonly budget: Pick<MemoryBudget, "createHolding">;
 }
 
 /**
@@ -98,11 +105,31 @@ export class WebSockets {
         webSocket.once("close", () => this.#open.delete(webSocket));
         // A peer that breaks the protocol ends its own connection; without a listener the error would end the process.
         webSocket.on("error", (error) => this.#options.logger.debug("websocket failed", { path: route.path, error }));
-        const findHolding = () => this.#options.findHolding(request);
-        route.accept({ webSocket, caller: callers.of(request.raw.socket), findHolding });
+        const { socket } = request.raw;
+        socket.setKeepAlive(true, probeAfterMs);
+        this.#countUnfinished(webSocket, socket);
+        route.accept({ webSocket, caller: callers.of(socket) });
       });
       return reply;
     });
+  }
+
+  /** The protocol sees a message once it is whole. What came of it until then takes memory too. */
+  #countUnfinished(webSocket: WebSocket, socket: Socket): void {
+    const end = (): void => webSocket.terminate();
+    const unfinished = new UnfinishedInput(() => this.#options.budget.createHolding(), { socket, end });
+    let bytes = 0;
+    const hold = (now: number): void => {
+      bytes = Math.max(now, 0);
+      unfinished.hold(bytes);
+    };
+    // Before the listener that reads messages out of it, so that what follows a whole one in the same chunk does not count.
+    socket.prependListener("data", (chunk: Buffer) => hold(bytes + chunk.length));
+    webSocket.on("message", () => hold(0));
+    for (const control of ["ping", "pong"] as const) {
+      webSocket.on(control, (data: Buffer) => hold(bytes - data.length - controlHeadBytes));
+    }
+    webSocket.once("close", () => unfinished.release());
   }
 
   #refuse(reply: FastifyReply, details: string): FastifyReply {
@@ -111,8 +138,13 @@ export class WebSockets {
   }
 }
 
-function findRefusal({ headers }: FastifyRequest, { subprotocols }: UpgradeRoute): string | undefined {
-  const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
+function findRefusal(
+  { headers }: FastifyRequest,
+  { subprotocols, needsSubprotocol }: UpgradeRoute,
+): string | undefined {
+  const offer = headers["sec-websocket-protocol"];
+  if (offer === undefined && !needsSubprotocol) return undefined;
+  const offered = (offer ?? "").split(",").map((name) => name.trim());
   if (subprotocols.some((name) => offered.includes(name))) return undefined;
   return `the subprotocols here are ${subprotocols.join(", ")}`;
 }

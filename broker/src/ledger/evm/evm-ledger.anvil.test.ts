@@ -1,14 +1,14 @@
+import { Signer } from "@stele/eth/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Address } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { describeLedger } from "../../ports/ledger.contract.ts";
+import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 import type { EvmLedger } from "./evm-ledger.ts";
-import { publishGas } from "./write/gas.ts";
-import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import { TestJournal } from "./testing/writer-world.ts";
-import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
+import { publishGas } from "./write/gas.ts";
 
 let anvil: Anvil;
 let harnesses = 0;

@@ -1,8 +1,8 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { Signer } from "@stele/eth/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import { describeLedger } from "../../ports/ledger.contract.ts";
-import { Signer } from "./native-crypto.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 
 const keysMax = 40;

@@ -1,14 +1,14 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { Signer, toHex } from "@stele/eth/node";
 import { encodeEvents, merkleRoot } from "@stele/wire";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EventPayload } from "../../domain/event.ts";
 import type { Address } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { BatchOutcome, LedgerEntry } from "../../ports/ledger.ts";
+import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 import type { EvmLedger } from "./evm-ledger.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
-import { toHex } from "./hex.ts";
-import { Signer } from "./native-crypto.ts";
 import { logSignatures } from "./read/parse-log.ts";
 import { openCalldata } from "./registry/registry.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
@@ -20,7 +20,6 @@ import {
   passAll,
 } from "./testing/intercepted-provider.ts";
 import { Stranger } from "./testing/stranger.ts";
-import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 
 const keysMax = 60;
 const transactionBytesMax = 40_000;

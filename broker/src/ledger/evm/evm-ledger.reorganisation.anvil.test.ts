@@ -1,17 +1,16 @@
-import { logSignatures } from "./read/parse-log.ts";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { Signer, toQuantity } from "@stele/eth/node";
 import { decodeEvents, encodeEvents } from "@stele/wire";
-import { parseTopicName } from "../../domain/topic-name.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Address, Hash } from "../../domain/topic.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
+import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 import type { EvmLedger } from "./evm-ledger.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
-import { toQuantity } from "./hex.ts";
-import { Signer } from "./native-crypto.ts";
+import { logSignatures } from "./read/parse-log.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "./testing/intercepted-provider.ts";
-import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 
 const never = new AbortController().signal;
 const name = parseTopicName("a");

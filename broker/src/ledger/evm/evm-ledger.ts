@@ -1,3 +1,4 @@
+import { Signer } from "@stele/eth/node";
 import { BrokerError, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
@@ -19,15 +20,14 @@ import { Rpc } from "./endpoint/rpc.ts";
 import { RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import {
-  createParts,
+  createComponents,
   type LedgerBase,
-  type LedgerParts,
+  type LedgerComponents,
   outageOf,
-  startParts,
-  stopParts,
+  startComponents,
+  stopComponents,
   unreachable,
-} from "./ledger-parts.ts";
-import { Signer } from "./native-crypto.ts";
+} from "./ledger-components.ts";
 import { BatchVerifier } from "./read/batch-verifier.ts";
 import { blockTimeWarning } from "./read/block-time.ts";
 import { FinalityPolicy } from "./read/finality.ts";
@@ -56,7 +56,7 @@ export class EvmLedger implements Ledger {
   readonly publishTimeoutMs: number | undefined;
   readonly isFinal: boolean;
   readonly #base: LedgerBase;
-  #parts: LedgerParts | undefined;
+  #components: LedgerComponents | undefined;
   #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
@@ -85,7 +85,7 @@ export class EvmLedger implements Ledger {
   }
 
   get chainCheck(): ChainCheck | undefined {
-    const head = (): number => this.#parts?.heads.last.number ?? -1;
+    const head = (): number => this.#components?.heads.last.number ?? -1;
     return createChainCheck({ provider: this.#base.options.provider, verifier: this.#base.verifier, head });
   }
 
@@ -96,10 +96,10 @@ export class EvmLedger implements Ledger {
 
   async start({ mayDeploy = () => true }: LedgerStartOptions = {}): Promise<void> {
     try {
-      const parts = await createParts(this.#base, mayDeploy);
-      await startParts(parts);
-      if (this.#isStopped) await stopParts(parts, AbortSignal.abort());
-      else this.#parts = parts;
+      const components = await createComponents(this.#base, mayDeploy);
+      await startComponents(components);
+      if (this.#isStopped) await stopComponents(components, AbortSignal.abort());
+      else this.#components = components;
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
       if (error.kind === "insufficient-funds") throw toBrokerError(error);
@@ -109,17 +109,18 @@ export class EvmLedger implements Ledger {
 
   async stop(signal?: AbortSignal): Promise<void> {
     this.#isStopped = true;
-    if (this.#parts !== undefined) await stopParts(this.#parts, signal);
+    if (this.#components !== undefined) await stopComponents(this.#components, signal);
   }
 
   view(): LedgerView {
     const { provider, clock } = this.#base.options;
     const signer = this.#base.signer.address;
-    if (this.#parts === undefined) return { outage: provider.failure?.(), headBlock: undefined, facts: { signer } };
-    const { chain, heads, registry, writers } = this.#parts;
+    if (this.#components === undefined)
+      return { outage: provider.failure?.(), headBlock: undefined, facts: { signer } };
+    const { chain, heads, registry, writers } = this.#components;
     const facts = { ...chain, registry: registry.address, signer, ...writers?.facts };
     const warning = writers?.warning ?? blockTimeWarning(heads.last, clock.now());
-    return { outage: outageOf(provider, this.#parts), headBlock: heads.last.number, facts, warning };
+    return { outage: outageOf(provider, this.#components), headBlock: heads.last.number, facts, warning };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -177,9 +178,9 @@ export class EvmLedger implements Ledger {
   }
 
   async settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined> {
-    const parts = this.#started();
+    const components = this.#started();
     if (sender !== undefined && sender !== this.sender) return this.#settledOf(sender, signal);
-    return (await parts.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
+    return (await components.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
   }
 
   /** Transactions in the journal of an account without a live node may still be included until the final block has their nonces. */
@@ -218,16 +219,18 @@ export class EvmLedger implements Ledger {
     }
   }
 
-  #started(): LedgerParts {
-    if (this.#parts === undefined) throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });
-    return this.#parts;
+  #started(): LedgerComponents {
+    if (this.#components === undefined)
+      throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });
+    return this.#components;
   }
 
   /** @throws BrokerError 200205 while the registry is missing, or published events could not be read. */
-  #writable(): LedgerParts {
-    const parts = this.#started();
-    if (parts.guard.outage !== undefined || parts.feed.isRefused) throw unreachable(this.#base.options.provider, parts);
-    return parts;
+  #writable(): LedgerComponents {
+    const components = this.#started();
+    if (components.guard.outage !== undefined || components.feed.isRefused)
+      throw unreachable(this.#base.options.provider, components);
+    return components;
   }
 }
 

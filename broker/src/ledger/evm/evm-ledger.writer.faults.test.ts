@@ -1,8 +1,7 @@
+import { Signer, toHex } from "@stele/eth/node";
 import { afterEach, expect, test } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import { toHex } from "./hex.ts";
-import { Signer } from "./native-crypto.ts";
 import { connectionLost, connectionRefused, passAll } from "./testing/intercepted-provider.ts";
 import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
 

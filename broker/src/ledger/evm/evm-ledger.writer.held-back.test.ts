@@ -1,8 +1,7 @@
+import { Signer, toQuantity } from "@stele/eth/node";
 import { afterEach, expect, test } from "vitest";
 import { silentLogger } from "../../lib/logger.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
-import { toQuantity } from "./hex.ts";
-import { Signer } from "./native-crypto.ts";
 import { until, WriterWorld } from "./testing/writer-world.ts";
 
 let world: WriterWorld;

@@ -1,12 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Signer, toHex } from "@stele/eth/node";
 import { afterEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../lib/logger.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { toHex } from "./hex.ts";
-import { Signer } from "./native-crypto.ts";
 import { connectionLost, passAll } from "./testing/intercepted-provider.ts";
 import { TestJournal, until, type Writer, WriterWorld } from "./testing/writer-world.ts";
 

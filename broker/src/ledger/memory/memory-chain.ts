@@ -1,4 +1,5 @@
-import { decodeEvents, MalformedBatchError, portableKeccak256 } from "@stele/wire";
+import { MalformedError, portableKeccak256 } from "@stele/eth";
+import { decodeEvents } from "@stele/wire";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BatchFault, BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
@@ -197,7 +198,7 @@ function readBatch(
       reason: `${length} events where ${batch.count} were claimed`,
     };
   } catch (error) {
-    if (error instanceof MalformedBatchError)
+    if (error instanceof MalformedError)
       return { kind: "events-malformed", fault: "undecodable-batch", reason: error.message };
     throw error;
   }

@@ -23,7 +23,7 @@ const { R_OK, W_OK, X_OK } = constants;
 
 /** Paths in a data folder, and the access that this process needs to each. */
 const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
-  [/^lock$|^(chain|store)\.sqlite/, R_OK | W_OK],
+  [/^lock$|^(chain|store|keys)\.sqlite/, R_OK | W_OK],
   [/\.key$/, R_OK],
 ];
 

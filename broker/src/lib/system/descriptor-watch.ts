@@ -18,7 +18,7 @@ interface Trouble {
   readonly warning: string | undefined;
 }
 
-export interface DescriptorWatchParts {
+export interface DescriptorWatchOptions {
   readonly clock: Pick<SystemClock, "monotonic" | "after">;
   readonly logger: Logger;
   /** Opens a file and closes it. @throws the system's error. */
@@ -27,14 +27,14 @@ export interface DescriptorWatchParts {
 
 /** Watches whether the process still gets file descriptors: without them it accepts no connection and makes no callback. */
 export class DescriptorWatch {
-  readonly #clock: DescriptorWatchParts["clock"];
+  readonly #clock: DescriptorWatchOptions["clock"];
   readonly #logger: Logger;
   readonly #probe: () => void;
   #cancel: (() => void) | undefined;
   #isShort = false;
   #shortAt: number | undefined;
 
-  constructor({ clock, logger, probe = openAndClose }: DescriptorWatchParts) {
+  constructor({ clock, logger, probe = openAndClose }: DescriptorWatchOptions) {
     this.#clock = clock;
     this.#logger = logger;
     this.#probe = probe;

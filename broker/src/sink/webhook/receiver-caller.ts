@@ -1,5 +1,5 @@
-import { setMaxListeners } from "node:events";
 import type { buildConnector } from "undici";
+import { allowManyListeners, type CancelSignal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { AttemptError } from "./attempt-error.ts";
 import { Connection } from "./connections/connection.ts";
@@ -35,9 +35,9 @@ export interface Message {
 
 export interface CallSignals {
   /** Ends the call at any stage. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Ends a call that waits for its connection. */
-  readonly stopping?: AbortSignal | undefined;
+  readonly stopping?: CancelSignal | undefined;
   /** Called in the turn in which the request is written to its connection. */
   readonly mayStart?: (() => boolean) | undefined;
 }
@@ -73,10 +73,17 @@ export class ReceiverCaller {
   }
 
   /** Waits for a connection and then for the answer. Never rejects. */
-  async call(call: Call, signals: CallSignals): Promise<ExchangeEnd> {
+  call(call: Call, signals: CallSignals): Promise<ExchangeEnd> {
+    const lease = this.#pool.take(call);
+    if (lease !== undefined) return this.#use(lease, call, signals);
+    // Tens of thousands may wait here: a callback takes a third of the memory of an async function that waits.
+    return this.#pool
+      .acquire(call, toList(signals))
+      .then((acquired) => (acquired === undefined ? endOfWaiting(signals) : this.#use(acquired, call, signals)));
+  }
+
+  async #use(lease: Lease, call: Call, signals: CallSignals): Promise<ExchangeEnd> {
     const { signal, mayStart } = signals;
-    const lease = this.#pool.take(call) ?? (await this.#pool.acquire(call, toList(signals)));
-    if (lease === undefined) return endOfWaiting(signals);
     let usage: Usage = { isWhole: false, isAnswered: undefined };
     try {
       const end: ExchangeEnd = mayStart?.() === false ? withheld : await this.#exchange(call, lease, signals);
@@ -100,7 +107,7 @@ export class ReceiverCaller {
       exchange.cancel(new AttemptError(`the deadline of ${call.timeoutMs} ms passed`));
     });
     const onAbort = (): void => exchange.cancel(stopped);
-    setMaxListeners(0, signal); // One signal may be shared by all attempts of the node.
+    allowManyListeners(signal); // One signal may be shared by all attempts of the node.
     signal.addEventListener("abort", onAbort, { once: true });
     this.#underWay.add(exchange);
     lease.connection.dispatch(toRequest(call), exchange);
@@ -112,7 +119,7 @@ export class ReceiverCaller {
   }
 }
 
-function toList({ signal, stopping }: CallSignals): readonly AbortSignal[] {
+function toList({ signal, stopping }: CallSignals): readonly CancelSignal[] {
   return stopping === undefined ? [signal] : [signal, stopping];
 }
 
@@ -122,7 +129,7 @@ function endOfWaiting({ signal, stopping }: CallSignals): ExchangeEnd {
 }
 
 /** A connection whose request was withheld can carry the next one. Stopping the broker says nothing about the receiver. */
-function usageOf(end: ExchangeEnd, { aborted }: AbortSignal): Usage {
+function usageOf(end: ExchangeEnd, { aborted }: CancelSignal): Usage {
   if (end.kind === "withheld") return { isWhole: true, isAnswered: undefined };
   const isWhole = end.kind === "answered" && !end.answer.isCut && end.answer.brokenBy === undefined;
   return { isWhole, isAnswered: aborted ? undefined : end.kind === "answered" };

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { BrokerError } from "@stele/wire";
 import { findReceiverRule, type ReceiverRule } from "../../domain/receiver-pattern.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -13,11 +14,12 @@ import type { ConnectionLimits, ConnectionOrder } from "./connections/connection
 import { type Consent, type ConsentMode, Consents } from "./consent/consents.ts";
 import { Questions } from "./consent/questions.ts";
 import { describeFailure } from "./describe-failure.ts";
+import type { ExchangeEnd } from "./exchange.ts";
 import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
 import { judgeAnswer } from "./judge-answer.ts";
 import { MessageHeaders } from "./message-headers.ts";
 import { NotificationEncoder } from "./notification-body.ts";
-import { ReceiverCaller } from "./receiver-caller.ts";
+import { type Call, type CallSignals, type Message, ReceiverCaller } from "./receiver-caller.ts";
 
 export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
   readonly clock: Clock;
@@ -47,6 +49,13 @@ const checkConsentMsMax = 5000;
 /** Calls receivers over HTTP, as DESIGN section 7 says. */
 export function createWebhookSink(options: WebhookSinkOptions): Sink {
   return new WebhookSink(options);
+}
+
+/** What an attempt is sent with, once its receiver was asked. */
+interface Sending {
+  readonly parsed: CallbackUrl & { readonly isGood: true };
+  readonly consent: Consent;
+  readonly signals: CallSignals;
 }
 
 class WebhookSink implements Sink {
@@ -115,34 +124,49 @@ class WebhookSink implements Sink {
     });
   }
 
-  async attempt(
+  /** Tens of thousands of attempts may wait for their turn, so this is no async function: it would take 500 bytes more. */
+  attempt(
     notification: Notification,
-    signal: AbortSignal,
+    signal: CancelSignal,
     { mayStart, stopping }: AttemptOptions = {},
   ): Promise<AttemptOutcome> {
-    const { subscription, eventId } = notification;
+    const { subscription } = notification;
     const parsed = this.#parseUrl(subscription);
-    if (!parsed.isGood) return { status: "failed", reason: `the url cannot be called: ${parsed.fault}` };
-    if (this.#stopping.signal.aborted || signal.aborted) return { status: "failed", reason: "the broker is stopping" };
-    const { url, place } = parsed;
-    const signals = stopping === undefined ? [signal] : [signal, stopping];
-    const consent = this.#consents.find(url) ?? (await unlessAborted(this.#consents.ask(subscription, url), signals));
-    if (consent === undefined) return { status: "withheld" };
-    if (!consent.mayCall) return notAgreed(consent);
-    const message = () => {
-      const body = this.#encoder.encode(notification);
-      return { headers: this.#headers.sign(subscription, { id: eventId, body }), body };
-    };
-    const call = {
-      origin: place.origin,
-      path: place.path,
+    if (!parsed.isGood) return failed(`the url cannot be called: ${parsed.fault}`);
+    if (this.#stopping.signal.aborted || signal.aborted) return failed("the broker is stopping");
+    const signals = { signal, stopping, mayStart };
+    const consent = this.#consents.find(parsed.url);
+    if (consent !== undefined) return this.#send(notification, { parsed, consent, signals });
+    const asking = this.#consents.ask(subscription, parsed.url);
+    return unlessAborted(asking, stopping === undefined ? [signal] : [signal, stopping]).then((answered) =>
+      answered === undefined
+        ? { status: "withheld" }
+        : this.#send(notification, { parsed, consent: answered, signals }),
+    );
+  }
+
+  #send(notification: Notification, { parsed, consent, signals }: Sending): Promise<AttemptOutcome> {
+    if (!consent.mayCall) return Promise.resolve(notAgreed(consent));
+    const { origin, path } = parsed.place;
+    const call: Call = {
+      origin,
+      path,
       method: "POST",
       bytes: this.#encoder.bytesOf(notification),
-      rate: toRate(consent, url),
+      rate: toRate(consent, parsed.url),
       timeoutMs: this.#timeoutMs,
-      message,
-    } as const;
-    const end = await this.#caller.call(call, { signal, stopping, mayStart });
+      message: () => this.#toMessage(notification),
+    };
+    return this.#caller.call(call, signals).then((end) => this.#judge(end, notification));
+  }
+
+  #toMessage(notification: Notification): Message {
+    const { subscription, eventId } = notification;
+    const body = this.#encoder.encode(notification);
+    return { headers: this.#headers.sign(subscription, { id: eventId, body }), body };
+  }
+
+  #judge(end: ExchangeEnd, notification: Notification): AttemptOutcome {
     if (end.kind === "withheld") return { status: "withheld" };
     if (end.kind === "broken") return { status: "failed", reason: describeFailure(end.error) };
     return judgeAnswer(end.answer, { notification, now: this.#clock.now() });
@@ -199,6 +223,10 @@ class WebhookSink implements Sink {
       cancelTimer();
     }
   }
+}
+
+function failed(reason: string): Promise<AttemptOutcome> {
+  return Promise.resolve({ status: "failed", reason });
 }
 
 function toTrustRule(patterns: readonly string[]): ReceiverRule {

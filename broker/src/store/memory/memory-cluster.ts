@@ -43,7 +43,7 @@ class SharedMemoryStore extends MemoryStore {
 
   override async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     this.#check(lease);
-    const done = this.goBack(groupId, to, lease);
+    const done = this.rollBackTo(groupId, to, lease);
     if (lease !== undefined) this.#coordinator.refuseOthers(lease);
     this.#coordinator.tell({ kind: "index", groupId });
     return done;

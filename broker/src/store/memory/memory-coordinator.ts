@@ -56,7 +56,7 @@ export class MemoryCoordinator implements Coordinator {
   async join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     const { id, address, replaces = [] } = node;
     for (const former of [id, ...replaces]) if (!this.#members.isLive(former)) this.#members.remove(former);
-    for (const other of this.#members.removeExpired(address)) this.#tellGone(other, "expired");
+    for (const other of this.#members.removeExpired(address)) this.#reportGone(other, "expired");
     if (!this.#members.add(node, lastsMs)) return "taken";
     this.tell({ kind: "nodes" });
     return "joined";
@@ -72,7 +72,7 @@ export class MemoryCoordinator implements Coordinator {
   async leave(nodeId: NodeId): Promise<void> {
     const node = this.#members.remove(nodeId);
     if (node === undefined) return;
-    this.#tellGone(node, "left");
+    this.#reportGone(node, "left");
     this.tell({ kind: "nodes" });
   }
 
@@ -97,7 +97,7 @@ export class MemoryCoordinator implements Coordinator {
     this.tell({ kind: "nodes" });
   }
 
-  async tellAhead(ahead: ChainAhead): Promise<void> {
+  async reportAhead(ahead: ChainAhead): Promise<void> {
     this.tell({ kind: "ahead", ...ahead });
   }
 
@@ -156,7 +156,7 @@ export class MemoryCoordinator implements Coordinator {
   async balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }> {
     if (!this.#members.isLive(nodeId)) return { given: 0, asked: 0 };
     const removed = this.#members.removeExpired();
-    for (const node of removed) this.#tellGone(node, "expired");
+    for (const node of removed) this.#reportGone(node, "expired");
     const plan = planBalance(
       { nodes: this.#members.list(), counts: this.#counts() },
       { giftsMax, requestsMax: movesMax },
@@ -204,7 +204,7 @@ export class MemoryCoordinator implements Coordinator {
     if (!this.#subscriptions.has(id)) this.#wanted.delete(id);
   }
 
-  #tellGone({ id: nodeId, address }: ClusterNode, how: Departure["how"]): void {
+  #reportGone({ id: nodeId, address }: ClusterNode, how: Departure["how"]): void {
     this.#whenGone(nodeId);
     const subscriptions = [...this.#subscriptions.values()].filter(({ owner }) => owner === nodeId).length;
     const groups = [...this.#leases.values()].filter((lease) => lease.nodeId === nodeId).length;

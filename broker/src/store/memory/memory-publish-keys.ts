@@ -1,5 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { HeldKey, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import type { HeldKey, KeyCounts, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
 
 /** The publish keys of the store in memory, in the order in which they were recorded. */
 export class MemoryPublishKeys implements PublishKeys {
@@ -43,8 +43,15 @@ export class MemoryPublishKeys implements PublishKeys {
     return page.length;
   }
 
-  async countPublishKeys(groupId: GroupId): Promise<number> {
-    return [...this.#rows.values()].filter((row) => row.groupId === groupId).length;
+  async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
+    const rows = [...this.#rows.values()].filter((row) => row.groupId === groupId);
+    const byScope = new Map<string, number>();
+    for (const { scope } of rows) byScope.set(scope, (byScope.get(scope) ?? 0) + 1);
+    return { total: rows.length, byScope: new Map([...byScope].filter(([, count]) => count >= scopeMin)) };
+  }
+
+  async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
+    for (const [id, row] of this.#rows) if (row.groupId === groupId && row.scope === scope) this.#rows.delete(id);
   }
 }
 

@@ -13,10 +13,14 @@ import type {
   SessionState,
   SessionStore,
   SessionWithFilters,
+  ShareId,
   StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
 import { endsAt } from "../../ports/session-store.ts";
+import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { MemoryShares } from "./memory-shares.ts";
 
 interface Kept {
   session: StoredSession;
@@ -25,17 +29,21 @@ interface Kept {
 
 export interface MemorySessionsOptions {
   readonly generationOf: (groupId: GroupId) => number;
-  /** Told of a session that another than its owner has changed. */
+  /** Called when a node other than its owner changed a session. */
   readonly onChanged?: ((id: SessionId) => void) | undefined;
   /** Whether a node is a member; none is when left out. */
   readonly isMember?: ((nodeId: NodeId) => boolean) | undefined;
 }
 
 /** Sessions in memory. Each call is done in one turn. */
-export class MemorySessions implements SessionStore {
+export class MemorySessions implements SessionStore, ShareStore {
   readonly #options: MemorySessionsOptions;
   readonly #kept = new Map<SessionId, Kept>();
   readonly #times = new Map<GroupId, number>();
+  readonly #shares = new MemoryShares({
+    epochOf: (id) => this.#kept.get(id)?.session.epoch,
+    isMember: (groupId, filter) => this.#hasMember(groupId, filter),
+  });
 
   constructor(options: MemorySessionsOptions) {
     this.#options = options;
@@ -49,9 +57,10 @@ export class MemorySessions implements SessionStore {
       this.#options.onChanged?.(former.id);
       return { status: "resumed", former, current: { ...kept } };
     }
+    if (claim.isStored && former === undefined && !claim.mayBegin) return { status: "full" };
     if (claim.isStored && this.#isStale(claim)) return { status: "went-back" };
     if (former !== undefined) {
-      this.#kept.delete(former.id);
+      this.#delete(former.id);
       this.#options.onChanged?.(former.id);
     }
     if (!claim.isStored) return { status: "begun", former, current: undefined };
@@ -66,8 +75,10 @@ export class MemorySessions implements SessionStore {
   }
 
   async saveSessions(rows: readonly SessionState[]): Promise<readonly SessionId[]> {
-    return rows.flatMap(({ id, epoch, cursor, taken, inFlight }) => {
-      return this.#change({ id, epoch }, { cursor, taken, inFlight: Uint8Array.from(inFlight) }) ? [] : [id];
+    return rows.flatMap(({ id, epoch, cursor, taken, inFlight, settled = [] }) => {
+      if (!this.#change({ id, epoch }, { cursor, taken, inFlight: Uint8Array.from(inFlight) })) return [id];
+      this.#shares.settle(id, settled);
+      return [];
     });
   }
 
@@ -79,6 +90,8 @@ export class MemorySessions implements SessionStore {
     if (isPlaced && this.#options.generationOf(kept.session.groupId) !== generation) return "went-back";
     const gone = new Set([...removed, ...put.map(({ filter }) => filter)]);
     kept.filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put].toSorted(byFilterId);
+    this.#shares.join(kept.session.groupId, put);
+    this.#shares.leave(kept.session.groupId, removed);
     return "saved";
   }
 
@@ -100,7 +113,7 @@ export class MemorySessions implements SessionStore {
   }
 
   async removeSession(key: SessionKey): Promise<boolean> {
-    return this.#find(key) !== undefined && this.#kept.delete(key.id);
+    return this.#find(key) !== undefined && this.#delete(key.id);
   }
 
   async detachLost(groupId: GroupId): Promise<void> {
@@ -139,22 +152,42 @@ export class MemorySessions implements SessionStore {
   async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
     const kept = [...this.#kept.values()].find(({ filters }) => filters.some((filter) => filter.id === id));
     if (kept === undefined) return false;
+    const removed = kept.filters.filter((filter) => filter.id === id).map(({ filter }) => filter);
     kept.filters = kept.filters.filter((filter) => filter.id !== id);
+    this.#shares.leave(kept.session.groupId, removed);
+    this.#shares.keep(kept.session, kept.session.epoch + 1);
     kept.session = { ...kept.session, epoch: kept.session.epoch + 1 };
     this.#options.onChanged?.(kept.session.id);
     return true;
   }
 
-  async findOldestDetached(): Promise<SessionKey | undefined> {
-    const detached = [...this.#kept.values()].flatMap(({ session: { id, epoch, detachedAt } }) => {
-      return detachedAt === undefined ? [] : { id, epoch, detachedAt };
-    });
-    const [oldest] = detached.toSorted((left, right) => left.detachedAt - right.detachedAt);
-    return oldest && { id: oldest.id, epoch: oldest.epoch };
+  async listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]> {
+    const detached = this.#detachedOf(groupId).toSorted((left, right) => left.detachedAt - right.detachedAt);
+    return detached.slice(0, atMost).map(({ id, epoch }) => ({ id, epoch }));
   }
 
-  async countSessions(): Promise<number> {
-    return this.#kept.size;
+  async countDetached(groupId: GroupId): Promise<number> {
+    return this.#detachedOf(groupId).length;
+  }
+
+  async findShare(groupId: GroupId, filter: TopicFilter) {
+    return this.#shares.find(groupId, filter);
+  }
+
+  async listReturned(id: ShareId, atMost: number) {
+    return this.#shares.listReturned(id, atMost);
+  }
+
+  async findReturning(ids: readonly ShareId[]) {
+    return ids.filter((id) => this.#shares.listReturned(id, 1).length > 0);
+  }
+
+  async takeShared(take: ShareTake) {
+    return this.#shares.take(take);
+  }
+
+  async returnShared(take: Pick<ShareTake, "id" | "gifts">) {
+    this.#shares.return(take);
   }
 
   /** Ends connections that were lost with their node. */
@@ -169,14 +202,41 @@ export class MemorySessions implements SessionStore {
 
   /** The index went back. Sessions of others than `keeper` get a new epoch where it is given. */
   cutBack(groupId: GroupId, end: Position, keeper?: NodeId): void {
+    this.#shares.cutBack(groupId, end);
     for (const kept of this.#kept.values()) {
       const { session } = kept;
       if (session.groupId !== groupId) continue;
       const epoch = keeper === undefined || session.owner === keeper ? session.epoch : session.epoch + 1;
       kept.session = { ...session, epoch, cursor: minOf(session.cursor, end), taken: minOf(session.taken, end) };
       kept.filters = kept.filters.map((filter) => ({ ...filter, startsAfter: minOf(filter.startsAfter, end) }));
-      if (epoch !== session.epoch) this.#options.onChanged?.(session.id);
+      if (epoch === session.epoch) continue;
+      this.#shares.keep(session, epoch);
+      this.#options.onChanged?.(session.id);
     }
+  }
+
+  #detachedOf(groupId: GroupId): readonly (SessionKey & { readonly detachedAt: number })[] {
+    return [...this.#kept.values()].flatMap(({ session: { id, epoch, detachedAt, groupId: own } }) => {
+      return detachedAt === undefined || own !== groupId ? [] : { id, epoch, detachedAt };
+    });
+  }
+
+  #hasMember(groupId: GroupId, text: TopicFilter): boolean {
+    return [...this.#kept.values()].some(
+      ({ session, filters }) => session.groupId === groupId && filters.some(({ filter }) => filter === text),
+    );
+  }
+
+  /** Answers whether there was such a session. */
+  #delete(id: SessionId): boolean {
+    const kept = this.#kept.get(id);
+    this.#kept.delete(id);
+    if (kept !== undefined)
+      this.#shares.leave(
+        kept.session.groupId,
+        kept.filters.map(({ filter }) => filter),
+      );
+    return kept !== undefined;
   }
 
   #find({ id, epoch }: SessionKey): Kept | undefined {
@@ -197,7 +257,7 @@ export class MemorySessions implements SessionStore {
 
   #isOver(session: StoredSession): boolean {
     const end = endsAt(session);
-    return end !== undefined && end <= this.#timeOf(session.groupId);
+    return end === undefined ? session.expiryMs === 0 : end <= this.#timeOf(session.groupId);
   }
 
   #detached({ groupId, epoch, will, willDelayMs }: StoredSession) {

@@ -89,11 +89,11 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
-    return this.goBack(groupId, to);
+    return this.rollBackTo(groupId, to);
   }
 
   /** In one turn. */
-  protected goBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): RollBack {
+  protected rollBackTo(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): RollBack {
     const group = this.#groups.get(groupId) ?? new GroupIndex();
     const done = group.rollBack(to);
     this.#groups.set(groupId, group);
@@ -211,7 +211,9 @@ export class MemoryStore extends MemoryGroups implements Store {
     if (known === undefined) return false;
     this.#count(known, -1);
     this.#count(change, 1);
-    return this.#change(key, { delivery: change.delivery, state: change.state, failedAttempts: 0, failedMs: 0 });
+    const { delivery, state, principal } = change;
+    const owned = principal === undefined ? {} : { principal };
+    return this.#change(key, { delivery, state, failedAttempts: 0, failedMs: 0, ...owned });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {

@@ -174,6 +174,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     movePublishKey: (row, sender) => store.movePublishKey(row, sender),
     releasePublishKeys: (rows) => store.releasePublishKeys(rows),
     expirePublishKeys: (groupId, page) => store.expirePublishKeys(groupId, page),
-    countPublishKeys: (groupId) => store.countPublishKeys(groupId),
+    countPublishKeys: (groupId, scopeMin) => store.countPublishKeys(groupId, scopeMin),
+    dropPublishKeys: (groupId, scope) => store.dropPublishKeys(groupId, scope),
   };
 }

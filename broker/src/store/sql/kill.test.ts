@@ -41,17 +41,17 @@ describe("a store whose process is killed while it writes", () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-kill-"));
   const file = join(folder, "store.db");
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const toldSubscriptions: number[] = [];
+  const reportedSubscriptions: number[] = [];
 
   it.each([1, 3, 40, 5, 6, 300, 90, 11])(
     "keeps every write that it confirmed, when killed after %i confirmations",
     async (answers) => {
-      const toldBlock = await killAfter(answers);
+      const reportedBlock = await killAfter(answers);
       const store = createSqlStore({ file });
       await store.start();
       try {
         const head = (await store.findHead(group))?.blockNumber ?? 0;
-        expect(head).toBeGreaterThanOrEqual(toldBlock);
+        expect(head).toBeGreaterThanOrEqual(reportedBlock);
         expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: head * 10, blockNumber: head });
         expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(head * 10);
         const range = { after: positionZero, upTo: endOfBlock(blockNumberMax), topic: alpha };
@@ -62,8 +62,8 @@ describe("a store whose process is killed while it writes", () => {
         expect(last?.events.every((byte) => byte === head % 256)).toBe(true);
         const subscriptions = await store.listSubscriptions();
         const cursors = new Map(subscriptions.map(({ createdAt, cursor }) => [createdAt, cursor]));
-        expect(toldSubscriptions.map((number) => cursors.get(number))).toEqual(
-          toldSubscriptions.map((number) => toPosition(number, 0)),
+        expect(reportedSubscriptions.map((number) => cursors.get(number))).toEqual(
+          reportedSubscriptions.map((number) => toPosition(number, 0)),
         );
       } finally {
         await store.stop();
@@ -78,16 +78,16 @@ describe("a store whose process is killed while it writes", () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const exited = new Promise((resolve) => child.once("exit", (_, signal) => resolve(signal)));
-    let toldBlock = 0;
+    let reportedBlock = 0;
     let lines = 0;
     for await (const line of createInterface({ input: child.stdout })) {
       const [kind, number] = line.split(" ");
-      if (kind === "block") toldBlock = Number(number);
-      if (kind === "subscription") toldSubscriptions.push(Number(number));
+      if (kind === "block") reportedBlock = Number(number);
+      if (kind === "subscription") reportedSubscriptions.push(Number(number));
       lines += 1;
       if (lines === answers) child.kill("SIGKILL");
     }
     expect(await exited).toBe("SIGKILL");
-    return toldBlock;
+    return reportedBlock;
   }
 });

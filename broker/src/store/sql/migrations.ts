@@ -1,11 +1,22 @@
 import { type Kysely, sql } from "kysely";
+import { startCheckSql } from "./session-rows.ts";
+import { ofShare } from "./share-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createTables, createPublishKeys, createRetained];
+const migrations: readonly Migration[] = [
+  createTables,
+  createPublishKeys,
+  createRetained,
+  indexDetached,
+  addSubscriptionPrincipal,
+  dropMaintainedCount,
+  createShares,
+  coverStarts,
+];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -49,8 +60,6 @@ async function createTables(database: Kysely<Schema>, backend: SqlBackend): Prom
   await createJournal(database, backend);
   await createGroupChains(database);
   await createCoordination(database);
-  // If nodes share the database, each new subscription reads the number of subscriptions.
-  await backend.keepCount?.(database);
 }
 
 async function createGroups({ schema }: Kysely<Schema>): Promise<void> {
@@ -304,5 +313,57 @@ async function createRetained({ schema }: Kysely<Schema>, backend: SqlBackend): 
     .addColumn("position", "bigint", (column) => column.notNull())
     .addColumn("checksum", "bigint", (column) => column.notNull())
     .addPrimaryKeyConstraint("retained_by_name", ["group_id", "name"])
+    .execute();
+}
+
+/** Shares of an earlier version were in memory. Their members become members again when they subscribe again. */
+async function createShares({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("shares")
+    .addColumn("share_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("filter", "text", (column) => column.notNull())
+    .addColumn("cursor", "bigint", (column) => column.notNull())
+    .addColumn("epoch", "bigint", (column) => column.notNull())
+    .addColumn("cursor_check", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addUniqueConstraint("shares_by_filter", ["group_id", "filter"])
+    .execute();
+  await schema
+    .createTable("share_events")
+    .addColumn("share_id", "text", (column) => column.notNull())
+    .addColumn("position", "bigint", (column) => column.notNull())
+    .addColumn("topic", "text", (column) => column.notNull())
+    .addColumn("session_id", "text", (column) => column.notNull())
+    .addColumn("session_epoch", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("share_events_by_position", ["share_id", "position"])
+    .execute();
+  await schema.createIndex("share_events_by_session").on("share_events").column("session_id").execute();
+  await schema
+    .createIndex("session_subscriptions_of_shares")
+    .on("session_subscriptions")
+    .column("filter")
+    .where(ofShare)
+    .execute();
+}
+
+async function indexDetached({ schema }: Kysely<Schema>): Promise<void> {
+  await schema.createIndex("sessions_by_detached").on("sessions").columns(["group_id", "detached_at"]).execute();
+}
+
+async function addSubscriptionPrincipal({ schema }: Kysely<Schema>): Promise<void> {
+  await schema.alterTable("subscriptions").addColumn("principal", "text").execute();
+}
+
+async function dropMaintainedCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await backend.dropMaintainedCount?.(database);
+}
+
+/** Rows of earlier versions have checksums that do not cover the start of the filter. */
+async function coverStarts(database: Kysely<Schema>): Promise<void> {
+  await database
+    .updateTable("session_subscriptions")
+    .set({ checksum: sql<number>`checksum + ${startCheckSql}` })
     .execute();
 }

@@ -7,7 +7,10 @@ import { eventsAfterEach, eventsOfStretch } from "./count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
-import { createSqliteBackend, subscriptionCount } from "./sqlite/sqlite-backend.ts";
+import { countDetached, findDetached } from "./session-detaching.ts";
+import type { ShareId } from "../../ports/session-store.ts";
+import { findReturned, findReturning } from "./sql-shares.ts";
+import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
 import { createSubscriptionQueries, findSubscriptions } from "./subscription-queries.ts";
 
@@ -132,6 +135,25 @@ describe("query plans", () => {
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*\(id>/)]);
   });
 
+  it("sessions without connection are found and counted in an index", async () => {
+    const listed = await planOf(findDetached(database.relaxed, defaultGroupId, 9).compile());
+    expect(listed).toEqual([expect.stringMatching(/^SEARCH sessions USING INDEX sessions_by_detached /)]);
+    const counted = await planOf(countDetached(database.relaxed, defaultGroupId).compile());
+    expect(counted).toEqual([expect.stringMatching(/^SEARCH sessions USING COVERING INDEX sessions_by_detached /)]);
+  });
+
+  it("returned events of shares go by share and session", async () => {
+    const shareId = "a" as ShareId;
+    const queries = [findReturned(database.relaxed, shareId, 9), findReturning(database, [shareId])];
+    for (const query of queries) {
+      const plan = (await planOf(query.compile())).filter((step) => /^(SCAN|SEARCH|USE TEMP)/.test(step));
+      expect(plan.filter((step) => step !== "SCAN json_each VIRTUAL TABLE INDEX 1:")).toEqual([
+        expect.stringMatching(/^SEARCH share_events USING .*INDEX sqlite_autoindex_share_events_1 \(share_id=\?\)$/),
+        expect.stringMatching(/^SEARCH sessions USING .*INDEX .*\(session_id=\?\)$/),
+      ]);
+    }
+  });
+
   it("subscriptions to a receiver are counted in an index", async () => {
     const { countTo } = createSubscriptionQueries(database.relaxed);
     expect(await planOf(countTo.bind({ receiver: "http://a" }))).toEqual([
@@ -139,7 +161,7 @@ describe("query plans", () => {
     ]);
   });
   it("subscriptions are counted in an index, which is smaller than the table", async () => {
-    const query = subscriptionCount(database.relaxed).compile();
+    const query = createSubscriptionQueries(database.relaxed).count.bind({});
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SCAN subscriptions USING COVERING INDEX/)]);
   });
 

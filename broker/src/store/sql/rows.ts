@@ -138,6 +138,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     owner: subscription.owner ?? null,
     epoch: subscription.epoch,
     wanted_by: null,
+    principal: subscription.principal ?? null,
     progress_check: progressCheck({
       cursor: subscription.cursor,
       notified_count: subscription.notifiedCount,
@@ -163,6 +164,7 @@ export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
     failedAttempts: row.failed_attempts,
     failedMs: row.failed_ms,
     createdAt: row.created_at,
+    ...(row.principal !== null && { principal: row.principal }),
     owner: (row.owner ?? undefined) as Subscription["owner"],
     epoch: row.epoch,
   };

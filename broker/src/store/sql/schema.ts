@@ -134,6 +134,8 @@ export interface SubscriptionTable {
   readonly epoch: number;
   /** The node that claims it. Only the database has this column. */
   readonly wanted_by: string | null;
+  /** Null for a subscription that was made without a credential. */
+  readonly principal: string | null;
   /** Covers the columns that are written with the cursor; see progressCheck. */
   readonly progress_check: number;
   readonly checksum: number;
@@ -173,6 +175,28 @@ export interface SessionFilterTable {
   readonly options: number;
   readonly identifier: number | null;
   readonly starts_after: number;
+  readonly checksum: number;
+}
+
+/** One row for each share; see the port's StoredShare. */
+export interface ShareTable {
+  readonly share_id: string;
+  readonly group_id: string;
+  readonly filter: string;
+  readonly cursor: number;
+  readonly epoch: number;
+  /** Covers `cursor`; see cursorCheck. */
+  readonly cursor_check: number;
+  readonly checksum: number;
+}
+
+/** One row for each event of a share that a member had and has not acknowledged. The member has it as long as its session has that epoch. */
+export interface ShareEventTable {
+  readonly share_id: string;
+  readonly position: number;
+  readonly topic: string;
+  readonly session_id: string;
+  readonly session_epoch: number;
   readonly checksum: number;
 }
 
@@ -254,6 +278,8 @@ export interface Schema {
   readonly sessions: SessionTable;
   readonly session_subscriptions: SessionFilterTable;
   readonly session_times: SessionTimeTable;
+  readonly shares: ShareTable;
+  readonly share_events: ShareEventTable;
   readonly journal: JournalTable;
   readonly publish_keys: PublishKeyTable;
   readonly group_chains: GroupChainTable;
@@ -271,7 +297,7 @@ export type ProgressRow = Pick<
 /** `shared` excludes only `exclusive` holders. */
 export type LockMode = "exclusive" | "shared";
 
-/** Writes the changes of a block in a transaction of this database, for any number of topics. */
+/** Writes many rows in a transaction of this database. */
 export interface RowWriter {
   /** Returns the keys of the new topics, in any order. */
   readonly insertTopics: (
@@ -281,6 +307,11 @@ export interface RowWriter {
   /** Each topic once. */
   readonly updateTopics: (transaction: Transaction<Schema>, changes: readonly TopicChange[]) => Promise<void>;
   readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
+  /** Skips taken identifiers; returns the identifiers of the inserted rows, in any order. Give each identifier once. */
+  readonly insertSubscriptions: (
+    transaction: Transaction<Schema>,
+    rows: readonly SubscriptionTable[],
+  ) => Promise<readonly Pick<SubscriptionTable, "id">[]>;
 }
 
 /** An open database with two levels of durability. */
@@ -310,7 +341,6 @@ export interface SqlDatabase {
   readonly rowWriter: RowWriter;
   /** Moves cursors forward in one transaction of the relaxed kind; returns the ids that have no row of the given epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
-  readonly countSubscriptions: () => Promise<number>;
   /** Checks that each index of the small tables finds every row, and rebuilds it if not. @throws StoreError `corrupt`. */
   readonly checkTables: () => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
@@ -329,7 +359,7 @@ export interface SqlBackend {
   readonly keyType: "integer" | "bigserial";
   /** Type of a text that sorts by its bytes in every database. */
   readonly orderedTextType: "text" | 'text collate "C"';
-  /** Makes the database maintain the number of subscriptions, if it is read often. */
-  readonly keepCount?: (transaction: Kysely<Schema>) => Promise<void>;
+  /** Drops the count of subscriptions that an earlier version made the database maintain. */
+  readonly dropMaintainedCount?: (transaction: Kysely<Schema>) => Promise<void>;
   open(): Promise<SqlDatabase>;
 }

@@ -5,6 +5,8 @@ import type { Position } from "../../domain/position.ts";
 import type { SessionId } from "../../ports/session-store.ts";
 import { progressPrime } from "./row-checksums.ts";
 import type { Schema } from "./schema.ts";
+import { startCheck, startCheckSql } from "./session-rows.ts";
+import { keepShared } from "./sql-shares.ts";
 
 /** The session time of a group. */
 export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
@@ -27,6 +29,26 @@ export async function detachWhere(transaction: Kysely<Schema>, which: RawBuilder
     where ${which}`.execute(transaction);
 }
 
+/** See SessionStore.listDetached. */
+export function findDetached(database: Kysely<Schema>, groupId: GroupId, atMost: number) {
+  return database
+    .selectFrom("sessions")
+    .select(["session_id", "epoch"])
+    .where("group_id", "=", groupId)
+    .where("detached_at", "is not", null)
+    .orderBy("detached_at")
+    .limit(atMost);
+}
+
+/** See SessionStore.countDetached. */
+export function countDetached(database: Kysely<Schema>, groupId: GroupId) {
+  return database
+    .selectFrom("sessions")
+    .select(({ fn }) => fn.countAll().as("count"))
+    .where("group_id", "=", groupId)
+    .where("detached_at", "is not", null);
+}
+
 /** Moves sessions back that are beyond the end, and gives those of other nodes than the keeper a new epoch. Answers these. */
 export async function cutBackSessions(
   transaction: Transaction<Schema>,
@@ -47,7 +69,8 @@ export async function cutBackSessions(
   const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
   await transaction
     .updateTable("session_subscriptions")
-    .set({ starts_after: end })
+    // What is damaged stays damaged.
+    .set({ starts_after: end, checksum: sql<number>`checksum - ${startCheckSql} + ${startCheck(end)}` })
     .where("starts_after", ">", end)
     .where("session_id", "in", ids)
     .execute();
@@ -59,5 +82,9 @@ export async function cutBackSessions(
     .where("owner", "is distinct from", keeper)
     .returning("session_id")
     .execute();
+  await keepShared(
+    transaction,
+    refused.map(({ session_id }) => session_id),
+  );
   return refused.map(({ session_id }) => session_id as SessionId); // As it was given.
 }

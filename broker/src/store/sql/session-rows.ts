@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { fromStored } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { SessionId, SessionState, StoredFilter, StoredSession } from "../../ports/session-store.ts";
@@ -104,10 +105,19 @@ export function toFilterRow(sessionId: string, filter: StoredFilter): SessionFil
   return { ...row, checksum: checksumOfFilter(row) };
 }
 
-/** `starts_after` is not covered: rollbacks move it. */
+/** The part for `starts_after` is added: a rollback moves it, and the database computes the sum anew. */
 function checksumOfFilter(row: Omit<SessionFilterTable, "checksum">): number {
-  return checksumOf([row.subscription_id, row.session_id, row.filter, row.options, row.identifier]);
+  const { subscription_id, session_id, filter, options, identifier, starts_after } = row;
+  return checksumOf([subscription_id, session_id, filter, options, identifier]) + startCheck(starts_after);
 }
+
+/** What the start of a filter adds to its checksum. */
+export function startCheck(startsAfter: number): number {
+  return (startsAfter % progressPrime) * 3;
+}
+
+/** The same as an SQL expression. */
+export const startCheckSql = sql<number>`(starts_after % ${sql.lit(progressPrime)}) * 3`;
 
 /** Undefined for a row that is not as it was written. */
 export function fromFilterRow(row: SessionFilterTable): StoredFilter | undefined {

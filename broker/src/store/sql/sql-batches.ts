@@ -30,7 +30,7 @@ interface Density {
   readonly ends: (stretch: { readonly after: number; readonly last: number }) => CompiledQuery<Ends>;
 }
 
-export interface SqlBatchesParts {
+export interface SqlBatchesOptions {
   readonly shared: SqlDatabase;
   readonly queries: IndexQueries;
   readonly findTopic: (groupId: GroupId, name: TopicName) => Promise<KeyedTopic | undefined>;
@@ -38,19 +38,19 @@ export interface SqlBatchesParts {
 
 /** Reads batches. It returns only intact batches, and it detects a batch that the database fails to find. */
 export class SqlBatches {
-  readonly #parts: SqlBatchesParts;
+  readonly #options: SqlBatchesOptions;
   readonly #database: Kysely<Schema>;
   readonly #own;
   #isReindexed = false;
 
-  constructor(parts: SqlBatchesParts) {
-    this.#parts = parts;
-    this.#database = parts.shared.relaxed;
-    this.#own = createBatchQueries(parts.shared.relaxed);
+  constructor(options: SqlBatchesOptions) {
+    this.#options = options;
+    this.#database = options.shared.relaxed;
+    this.#own = createBatchQueries(options.shared.relaxed);
   }
 
   async find(groupId: GroupId, name: TopicName, sequence: number): Promise<EventBatch | undefined> {
-    const { queries, findTopic } = this.#parts;
+    const { queries, findTopic } = this.#options;
     return this.#look(groupId, async () => {
       const topic = await findTopic(groupId, name);
       if (topic === undefined) return { value: undefined };
@@ -72,7 +72,7 @@ export class SqlBatches {
 
   /** Number of the topic's events after the position: all but those before the next batch and those of that batch before the position. */
   async countAfter(topic: KeyedTopic, after: Position): Promise<number> {
-    const [next] = await this.#read(this.#parts.queries.findNextBatch.bind({ topicId: topic.topicId, after }));
+    const [next] = await this.#read(this.#options.queries.findNextBatch.bind({ topicId: topic.topicId, after }));
     if (next === undefined) return 0;
     checkPlace(next, topic.topic.name);
     const inBatch = Math.max(0, after - next.first_position + 1);
@@ -84,7 +84,7 @@ export class SqlBatches {
     topic: KeyedTopic,
     { row, sequence }: { readonly row: BatchPlace | undefined; readonly sequence: number },
   ): Promise<Look<never>["missing"]> {
-    const [next] = await this.#read(this.#parts.queries.findNextSequence.bind({ topicId: topic.topicId, sequence }));
+    const [next] = await this.#read(this.#options.queries.findNextSequence.bind({ topicId: topic.topicId, sequence }));
     if (next !== undefined) checkPlace(next, topic.topic.name);
     const expected = row === undefined ? 0 : row.events_before + countOf(row);
     if ((next?.events_before ?? topic.eventCount) <= expected) return undefined;
@@ -92,7 +92,7 @@ export class SqlBatches {
   }
 
   async #readOfGroup(groupId: GroupId, range: BatchRange): Promise<Look<readonly EventBatch[]>> {
-    const { queries } = this.#parts;
+    const { queries } = this.#options;
     const sizes = await this.#read(queries.findSizes.bind({ groupId, ...bounds(range) }));
     const last = lastWithin(sizes, range.bytesMax);
     const rows =
@@ -107,7 +107,7 @@ export class SqlBatches {
   }
 
   async #readOfTopic(groupId: GroupId, range: BatchRange, name: TopicName): Promise<Look<readonly EventBatch[]>> {
-    const { queries, findTopic } = this.#parts;
+    const { queries, findTopic } = this.#options;
     const topic = await findTopic(groupId, name);
     if (topic === undefined) return { value: [] };
     const { topicId } = topic;
@@ -160,7 +160,7 @@ export class SqlBatches {
   async #reindexOnce(): Promise<void> {
     if (this.#isReindexed) return;
     this.#isReindexed = true;
-    await this.#parts.shared.reindexBatches();
+    await this.#options.shared.reindexBatches();
   }
 
   /** After a repair of rows, a missing row may have another cause. */

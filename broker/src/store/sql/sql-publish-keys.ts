@@ -2,7 +2,14 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { fromStored } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type { DamagedKeyRow, HeldKey, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import type {
+  DamagedKeyRow,
+  HeldKey,
+  KeyCounts,
+  PublishKey,
+  PublishKeyRow,
+  PublishKeys,
+} from "../../ports/publish-keys.ts";
 import { pagesOf } from "./pages.ts";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
@@ -81,13 +88,21 @@ export class SqlPublishKeys implements PublishKeys {
     return Number(numDeletedRows);
   }
 
-  async countPublishKeys(groupId: GroupId): Promise<number> {
-    const { count } = await this.#database.relaxed
+  async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
+    const counting = this.#database.relaxed
       .selectFrom("publish_keys")
       .select(({ fn }) => fn.countAll<number>().as("count"))
-      .where("group_id", "=", groupId)
-      .executeTakeFirstOrThrow();
-    return count;
+      .where("group_id", "=", groupId);
+    const { count: total } = await counting.executeTakeFirstOrThrow();
+    if (total < scopeMin) return { total, byScope: new Map() };
+    const scopes = counting.select("scope").groupBy("scope");
+    const rows = await scopes.having(({ fn }) => fn.countAll(), ">=", scopeMin).execute();
+    return { total, byScope: new Map(rows.map(({ scope, count }) => [scope, count])) };
+  }
+
+  async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
+    const { relaxed } = this.#database;
+    await relaxed.deleteFrom("publish_keys").where("group_id", "=", groupId).where("scope", "=", scope).execute();
   }
 }
 

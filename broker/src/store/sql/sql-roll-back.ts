@@ -17,6 +17,7 @@ import { fromPlaceRow } from "./rows.ts";
 import { restoreRetained } from "./retained-rows.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
+import { cutBackShares } from "./sql-shares.ts";
 import { goingBack } from "./sql-subscriptions.ts";
 
 /** The columns of a block's row beside its number and hash. */
@@ -89,6 +90,7 @@ export class SqlRollBack {
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
     await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
+    await cutBackShares(transaction, { groupId, end });
     const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId });
     for (const id of refused) await this.#database.notify(transaction, { kind: "session", id });
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };

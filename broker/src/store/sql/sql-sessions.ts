@@ -13,13 +13,16 @@ import type {
   SessionState,
   SessionStore,
   SessionWithFilters,
+  ShareId,
   StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
 import { endsAt } from "../../ports/session-store.ts";
+import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { pagesOf } from "./pages.ts";
 import type { Schema, SessionTable, SqlDatabase } from "./schema.ts";
-import { detachWhere, sessionTime } from "./session-detaching.ts";
+import { countDetached, detachWhere, findDetached, sessionTime } from "./session-detaching.ts";
 import {
   fromFilterRow,
   fromSessionRow,
@@ -29,14 +32,17 @@ import {
   toStateColumns,
   withLegacy,
 } from "./session-rows.ts";
+import { keepShared, settle, SqlShares } from "./sql-shares.ts";
 import { goingBack } from "./sql-subscriptions.ts";
 
 /** The sessions' part of the store. */
-export class SqlSessions implements SessionStore {
+export class SqlSessions implements SessionStore, ShareStore {
   readonly #database: SqlDatabase;
+  readonly #shares: SqlShares;
 
   constructor(database: SqlDatabase) {
     this.#database = database;
+    this.#shares = new SqlShares(database);
   }
 
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
@@ -53,7 +59,7 @@ export class SqlSessions implements SessionStore {
       const row = await this.#database.locking(finding).executeTakeFirst();
       const found = row && (await this.#read(transaction, row));
       if (row !== undefined && found === undefined) {
-        await this.#remove(transaction, row.session_id as SessionId);
+        await this.#remove(transaction, { id: row.session_id as SessionId, groupId });
         return { status: "damaged" };
       }
       const isOver = found !== undefined && (await this.#isOver(transaction, found.session));
@@ -77,13 +83,14 @@ export class SqlSessions implements SessionStore {
     const database = isDurable ? this.#database.durable : this.#database.relaxed;
     return database.transaction().execute(async (transaction) => {
       const refused: SessionId[] = [];
-      for (const { id, epoch, ...state } of ordered) {
+      for (const { id, epoch, settled = [], ...state } of ordered) {
         const update = transaction.updateTable("sessions").set(toStateColumns(state));
         const { numUpdatedRows } = await update
           .where("session_id", "=", id)
           .where("epoch", "=", epoch)
           .executeTakeFirst();
         if (numUpdatedRows === 0n) refused.push(id);
+        else await settle(transaction, id, settled);
       }
       return refused;
     });
@@ -105,6 +112,8 @@ export class SqlSessions implements SessionStore {
       for (const page of pagesOf(put.map((filter) => toFilterRow(key.id, filter)))) {
         await transaction.insertInto("session_subscriptions").values(page).execute();
       }
+      await this.#shares.join(transaction, row.group_id, put);
+      await this.#shares.leave(transaction, row.group_id, removed);
       return "saved";
     });
   }
@@ -145,8 +154,9 @@ export class SqlSessions implements SessionStore {
 
   async removeSession(key: SessionKey): Promise<boolean> {
     return this.#change(async (transaction) => {
-      if ((await this.#lockRow(transaction, key)) === undefined) return false;
-      await this.#remove(transaction, key.id);
+      const row = await this.#lockRow(transaction, key);
+      if (row === undefined) return false;
+      await this.#remove(transaction, { id: key.id, groupId: row.group_id });
       return true;
     });
   }
@@ -183,17 +193,22 @@ export class SqlSessions implements SessionStore {
 
   async listSessions(page: { readonly after: SessionId | undefined; readonly limit: number }) {
     const { relaxed } = this.#database;
-    const rows = await relaxed
-      .selectFrom("sessions")
-      .selectAll()
-      .where("session_id", ">", page.after ?? "")
-      .orderBy("session_id")
-      .limit(page.limit)
-      .execute();
     const found: SessionWithFilters[] = [];
-    for (const row of rows) {
-      const session = await this.#read(relaxed, row);
-      if (session !== undefined) found.push(session);
+    for (let after: string = page.after ?? ""; found.length < page.limit; ) {
+      const rows = await relaxed
+        .selectFrom("sessions")
+        .selectAll()
+        .where("session_id", ">", after)
+        .orderBy("session_id")
+        .limit(page.limit - found.length)
+        .execute();
+      for (const row of rows) {
+        const session = await this.#read(relaxed, row);
+        if (session !== undefined) found.push(session);
+      }
+      const last = rows.at(-1);
+      if (last === undefined) break;
+      after = last.session_id;
     }
     return found;
   }
@@ -205,33 +220,50 @@ export class SqlSessions implements SessionStore {
 
   async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
     return this.#change(async (transaction) => {
-      const sessionId = await this.#sessionOf(transaction, id);
-      if (sessionId === undefined) return false;
-      await transaction
+      const finding = transaction.selectFrom("session_subscriptions").select(["session_id", "filter"]);
+      const found = await finding.where("subscription_id", "=", id).executeTakeFirst();
+      if (found === undefined) return false;
+      const row = await transaction
         .updateTable("sessions")
         .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
-        .where("session_id", "=", sessionId)
-        .execute();
+        .where("session_id", "=", found.session_id)
+        .returning("group_id")
+        .executeTakeFirst();
       await transaction.deleteFrom("session_subscriptions").where("subscription_id", "=", id).execute();
-      await this.#database.notify(transaction, { kind: "session", id: sessionId });
+      if (row !== undefined) await this.#shares.leave(transaction, row.group_id, [found.filter]);
+      await keepShared(transaction, [found.session_id]);
+      await this.#database.notify(transaction, { kind: "session", id: found.session_id as SessionId }); // As it was given.
       return true;
     });
   }
 
-  async findOldestDetached(): Promise<SessionKey | undefined> {
-    const finding = this.#database.relaxed
-      .selectFrom("sessions")
-      .select(["session_id", "epoch"])
-      .where("detached_at", "is not", null)
-      .orderBy("detached_at")
-      .limit(1);
-    const row = await finding.executeTakeFirst();
-    return row && { id: row.session_id as SessionId, epoch: row.epoch }; // As it was given.
+  async listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]> {
+    const rows = await findDetached(this.#database.relaxed, groupId, atMost).execute();
+    return rows.map(({ session_id, epoch }) => ({ id: session_id as SessionId, epoch })); // As it was given.
   }
 
-  async countSessions(): Promise<number> {
-    const counting = this.#database.relaxed.selectFrom("sessions").select(({ fn }) => fn.countAll().as("count"));
-    return Number((await counting.executeTakeFirst())?.count ?? 0);
+  async countDetached(groupId: GroupId): Promise<number> {
+    return Number((await countDetached(this.#database.relaxed, groupId).executeTakeFirst())?.count ?? 0);
+  }
+
+  async findShare(groupId: GroupId, filter: TopicFilter) {
+    return this.#shares.findShare(groupId, filter);
+  }
+
+  async listReturned(id: ShareId, atMost: number) {
+    return this.#shares.listReturned(id, atMost);
+  }
+
+  async findReturning(ids: readonly ShareId[]) {
+    return this.#shares.findReturning(ids);
+  }
+
+  async takeShared(take: ShareTake) {
+    return this.#shares.takeShared(take);
+  }
+
+  async returnShared(take: Pick<ShareTake, "id" | "gifts">) {
+    return this.#shares.returnShared(take);
   }
 
   async #resume(
@@ -262,11 +294,12 @@ export class SqlSessions implements SessionStore {
     claim: SessionClaim,
     former: StoredSession | undefined,
   ): Promise<SessionClaimed> {
-    const { position, generation, groupId, isStored } = claim;
+    const { position, generation, groupId, isStored, mayBegin } = claim;
+    if (isStored && former === undefined && !mayBegin) return { status: "full" };
     const isPlaced = isStored && position > positionZero;
     if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "went-back" };
     if (former !== undefined) {
-      await this.#remove(transaction, former.id);
+      await this.#remove(transaction, former);
       await this.#database.notify(transaction, { kind: "session", id: former.id });
     }
     if (!isStored) return { status: "begun", former, current: undefined };
@@ -309,7 +342,7 @@ export class SqlSessions implements SessionStore {
 
   async #isOver(transaction: Transaction<Schema>, session: StoredSession): Promise<boolean> {
     const end = endsAt(session);
-    if (end === undefined) return false;
+    if (end === undefined) return session.expiryMs === 0;
     const finding = transaction.selectFrom("session_times").select("ms").where("group_id", "=", session.groupId);
     return end <= ((await finding.executeTakeFirst())?.ms ?? 0);
   }
@@ -334,9 +367,14 @@ export class SqlSessions implements SessionStore {
     return (await rows.executeTakeFirst())?.session_id as SessionId | undefined; // As it was given.
   }
 
-  async #remove(transaction: Transaction<Schema>, id: SessionId): Promise<void> {
+  async #remove(
+    transaction: Transaction<Schema>,
+    { id, groupId }: { readonly id: SessionId; readonly groupId: string },
+  ): Promise<void> {
+    const shared = await this.#shares.filtersOf(transaction, id);
     await transaction.deleteFrom("session_subscriptions").where("session_id", "=", id).execute();
     await transaction.deleteFrom("sessions").where("session_id", "=", id).execute();
+    await this.#shares.leave(transaction, groupId, shared);
   }
 
   #change<Result>(task: (transaction: Transaction<Schema>) => Promise<Result>): Promise<Result> {

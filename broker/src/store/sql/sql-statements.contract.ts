@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { toPosition } from "../../domain/position.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import { batchOf, blockOf, group, topicOf } from "../../ports/store-examples.contract.ts";
+import { batchOf, blockOf, group, subscriptionOf, topicOf } from "../../ports/store-examples.contract.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
@@ -76,6 +76,11 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     const withoutMemory = await statementsOf(() => publishIn(5));
     expect(withoutMemory).toBeGreaterThan(1);
     expect(withoutMemory).toBeLessThanOrEqual(statementsMax);
+    const insertMany = async (): Promise<void> => {
+      const numbers = Array.from({ length: 100 }, (_, number) => number);
+      await Promise.all(numbers.map((number) => store.insertSubscription(subscriptionOf(number), 0)));
+    };
+    expect(await statementsOf(insertMany)).toBeLessThanOrEqual(statementsMax);
     expect(await store.findTopic(group, names[0] ?? parseTopicName("none"))).toMatchObject({ sequence: 4 });
     await store.stop();
   });

@@ -27,6 +27,7 @@ import { schemaVersion } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
 import { testSqlDamage } from "./sql-damage.contract.ts";
+import { testSqlSessionDamage } from "./sql-session-damage.contract.ts";
 import { testSqlStatements } from "./sql-statements.contract.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
@@ -35,6 +36,7 @@ testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testPublishKeys("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSecretRows("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSqlDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
+testSqlSessionDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
 testSqlStatements("SQLite", async () => createSqliteBackend(temporaryFile()));
 testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSessionStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));

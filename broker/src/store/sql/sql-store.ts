@@ -10,8 +10,7 @@ import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import type { DamagedKeyRow, HeldKey, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
-import type { SessionStore } from "../../ports/session-store.ts";
+import type { DamagedKeyRow, HeldKey, KeyCounts, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
   CallbackChange,
@@ -60,7 +59,7 @@ export function createSqlStore(options: SqlStoreOptions): Store & Journal & Grou
   return new SqlStore(createSqliteBackend(options.file, options), options.logger ?? silentLogger);
 }
 
-interface OpenParts {
+interface OpenDependencies {
   readonly database: SqlDatabase;
   readonly index: SqlIndex;
   readonly subscriptions: SqlSubscriptions;
@@ -73,14 +72,14 @@ interface OpenParts {
 export class SqlStore implements Store, Journal, GroupRecords {
   readonly #backend: SqlBackend;
   readonly #logger: Logger;
-  #open: OpenParts | undefined;
+  #open: OpenDependencies | undefined;
 
   constructor(backend: SqlBackend, logger: Logger) {
     this.#backend = backend;
     this.#logger = logger;
   }
 
-  readonly sessions: SessionStore = passOn(() => this.#parts().sessions);
+  readonly sessions: Store["sessions"] = passOn(() => this.#parts().sessions);
 
   async start(): Promise<void> {
     if (this.#open !== undefined) throw new Error("the store is started already");
@@ -286,18 +285,22 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().publishKeys.expirePublishKeys(groupId, page);
   }
 
-  async countPublishKeys(groupId: GroupId): Promise<number> {
-    return this.#parts().publishKeys.countPublishKeys(groupId);
+  async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
+    return this.#parts().publishKeys.countPublishKeys(groupId, scopeMin);
   }
 
-  #parts(): OpenParts {
+  async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
+    return this.#parts().publishKeys.dropPublishKeys(groupId, scope);
+  }
+
+  #parts(): OpenDependencies {
     if (this.#open === undefined) throw new Error("the store is not started");
     return this.#open;
   }
 }
 
 /** The sessions of a store that may be opened later, or again. */
-function passOn(sessions: () => SessionStore): SessionStore {
+function passOn(sessions: () => SqlSessions): Store["sessions"] {
   return {
     claimSession: async (claim) => sessions().claimSession(claim),
     findSession: async (id) => sessions().findSession(id),
@@ -313,7 +316,12 @@ function passOn(sessions: () => SessionStore): SessionStore {
     listSessions: async (page) => sessions().listSessions(page),
     findFilterOwner: async (id) => sessions().findFilterOwner(id),
     removeSessionFilter: async (id) => sessions().removeSessionFilter(id),
-    findOldestDetached: async () => sessions().findOldestDetached(),
-    countSessions: async () => sessions().countSessions(),
+    listDetached: async (groupId, atMost) => sessions().listDetached(groupId, atMost),
+    countDetached: async (groupId) => sessions().countDetached(groupId),
+    findShare: async (groupId, filter) => sessions().findShare(groupId, filter),
+    listReturned: async (id, atMost) => sessions().listReturned(id, atMost),
+    findReturning: async (ids) => sessions().findReturning(ids),
+    takeShared: async (take) => sessions().takeShared(take),
+    returnShared: async (take) => sessions().returnShared(take),
   };
 }

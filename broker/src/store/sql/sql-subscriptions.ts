@@ -1,17 +1,29 @@
 import type { CompiledQuery, Transaction } from "kysely";
 import { positionZero } from "../../domain/position.ts";
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
+import { GroupCommit } from "../../lib/group-commit.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
 import type { CallbackChange, InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
 import { isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import { fromSubscriptionRow, toDeliveryColumns, toSubscriptionRow } from "./rows.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
+import { StoreError } from "./store-error.ts";
 import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
+
+interface NewSubscription {
+  readonly subscription: Subscription;
+  /** Of the index in which its cursor lies. */
+  readonly generation: number;
+}
 
 type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTable>;
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
+
+/** Subscriptions that one transaction inserts. */
+const insertedTogetherMax = 256;
 
 /** Lock that a rollback holds exclusively, and that a transaction shares if it writes a position that must stay valid until its commit. */
 export function goingBack(groupId: string): string {
@@ -22,6 +34,8 @@ export function goingBack(groupId: string): string {
 export class SqlSubscriptions {
   readonly #database: SqlDatabase;
   readonly #queries: SubscriptionQueries;
+  /** By group: a rollback holds up the inserts of its group alone. */
+  readonly #inserts = new Map<GroupId, GroupCommit<NewSubscription, InsertOutcome>>();
 
   constructor(database: SqlDatabase) {
     this.#database = database;
@@ -46,7 +60,8 @@ export class SqlSubscriptions {
   }
 
   async count(): Promise<number> {
-    return this.#database.countSubscriptions();
+    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.count.bind({}));
+    return rows[0]?.count ?? 0;
   }
 
   async countTo(receiver: string): Promise<number> {
@@ -54,21 +69,45 @@ export class SqlSubscriptions {
     return rows[0]?.count ?? 0;
   }
 
-  /** A cursor before every event cannot point to an event that a rollback removed. */
+  /** Inserts of a group that arrive while a transaction is in progress share the next one: one commit for all of them. */
   async insert(subscription: Subscription, generation: number): Promise<InsertOutcome> {
-    const { groupId, cursor } = subscription;
-    const insert = this.#queries.insert.bind(toSubscriptionRow(subscription));
+    const { groupId } = subscription;
+    const inserts = this.#inserts.get(groupId) ?? this.#groupInserts(groupId);
+    return inserts.add({ subscription, generation });
+  }
+
+  #groupInserts(groupId: GroupId): GroupCommit<NewSubscription, InsertOutcome> {
+    const inserts = new GroupCommit<NewSubscription, InsertOutcome>({
+      commit: (items) => this.#insertAll(groupId, items),
+      itemsMax: insertedTogetherMax,
+      mayBeOfOne: (error) => !(error instanceof StoreError) || error.fault === "other",
+    });
+    this.#inserts.set(groupId, inserts);
+    return inserts;
+  }
+
+  async #insertAll(groupId: GroupId, items: readonly NewSubscription[]): Promise<readonly InsertOutcome[]> {
     return this.#database.durable.transaction().execute(async (transaction) => {
       await this.#database.lock(transaction, goingBack(groupId), "shared");
-      const { rows } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
-      if (cursor > positionZero && (rows[0]?.generation ?? 0) !== generation) return "went-back";
-      const { numAffectedRows } = await transaction.executeQuery(insert);
-      return numAffectedRows === 1n ? "inserted" : "taken";
+      const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
+      const current = heads[0]?.generation ?? 0;
+      const due = items.filter((item) => isInIndex(item, current));
+      const rows = new Map(due.map(({ subscription }) => [subscription.id, subscription]));
+      // In the order of identifiers: transactions of two nodes that insert the same ones must not deadlock.
+      const ordered = [...rows.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
+      const made = await this.#database.rowWriter.insertSubscriptions(transaction, ordered.map(toSubscriptionRow));
+      const inserted = new Set(made.map(({ id }) => id));
+      return items.map((item) => {
+        if (!isInIndex(item, current)) return "went-back";
+        const { id } = item.subscription;
+        return rows.get(id) === item.subscription && inserted.has(id) ? "inserted" : "taken";
+      });
     });
   }
 
-  async update(key: SubscriptionKey, { delivery, state }: CallbackChange): Promise<boolean> {
-    const columns = { ...toDeliveryColumns(delivery), state, failed_attempts: 0, failed_ms: 0 };
+  async update(key: SubscriptionKey, { delivery, state, principal }: CallbackChange): Promise<boolean> {
+    const owned = principal === undefined ? {} : { principal };
+    const columns = { ...toDeliveryColumns(delivery), state, failed_attempts: 0, failed_ms: 0, ...owned };
     return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...columns });
   }
 
@@ -133,6 +172,11 @@ export class SqlSubscriptions {
     const { numAffectedRows } = await this.#database.durable.executeQuery(query);
     return numAffectedRows === 1n;
   }
+}
+
+/** A cursor before every event cannot point to an event that a rollback removed. */
+function isInIndex({ subscription, generation }: NewSubscription, current: number): boolean {
+  return subscription.cursor <= positionZero || generation === current;
 }
 
 function toKey({ id, epoch }: SubscriptionKey): SubscriptionKey {

@@ -6,7 +6,7 @@ export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
 type Change = Identified &
   Pick<SubscriptionTable, "url" | "receiver" | "interface_type" | "secret" | "state" | "checksum"> &
-  Pick<SubscriptionTable, "failed_attempts" | "failed_ms" | "progress_check">;
+  Pick<SubscriptionTable, "failed_attempts" | "failed_ms" | "progress_check" | "principal">;
 type Identified = Pick<SubscriptionTable, "id">;
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
@@ -17,6 +17,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     list: prepare(({ after, limit }: { readonly after: string; readonly limit: number }) =>
       database.selectFrom("subscriptions").selectAll().where("id", ">", after).orderBy("id").limit(limit),
     ),
+    count: prepare(() => database.selectFrom("subscriptions").select(({ fn }) => fn.countAll<number>().as("count"))),
     countTo: prepare(({ receiver }: { readonly receiver: string }) =>
       database
         .selectFrom("subscriptions")
@@ -26,7 +27,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     insert: prepare((row: SubscriptionTable) => {
       const { id, group_id, filter, interface_type, url, receiver, secret } = row;
       const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;
-      const { failed_attempts, failed_ms, progress_check, checksum } = row;
+      const { failed_attempts, failed_ms, progress_check, checksum, principal } = row;
       return database
         .insertInto("subscriptions")
         .values({
@@ -47,20 +48,23 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
           owner,
           epoch,
           wanted_by,
+          principal,
           progress_check,
           checksum,
         })
-        .onConflict((conflict) => conflict.column("id").doNothing());
+        .onConflict((conflict) => conflict.column("id").doNothing())
+        .returning("id");
     }),
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
     update: prepare((columns: Change) => {
       const { id, url, receiver, interface_type, secret, state, checksum } = columns;
-      const { failed_attempts, failed_ms, progress_check } = columns;
+      const { failed_attempts, failed_ms, progress_check, principal } = columns;
+      const progress = { failed_attempts, failed_ms, progress_check };
       return database
         .updateTable("subscriptions")
-        .set({ url, receiver, interface_type, secret, state, checksum, failed_attempts, failed_ms, progress_check })
+        .set({ url, receiver, interface_type, secret, state, checksum, principal, ...progress })
         .where("id", "=", id);
     }),
     delete: prepare(({ id, epoch }: Key) =>

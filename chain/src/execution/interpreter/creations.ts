@@ -1,8 +1,8 @@
+import { keccak256 } from "@stele/eth/node";
 import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
-import { keccak256 } from "../../lib/crypto.ts";
 import type { ExecutionState } from "../../state/execution-state.ts";
 import { INITCODE_BYTES_MAX } from "../gas.ts";
-import { type Creation, type Creator, Machine, type Surroundings } from "./machine.ts";
+import { type Creation, type Creator, Machine, type CallContext } from "./machine.ts";
 import type { Programs } from "./program.ts";
 import { run } from "./run.ts";
 
@@ -28,7 +28,7 @@ const NO_INPUT = Buffer.alloc(0);
 
 export interface CreationsOptions {
   /** Of the contract that creates. */
-  readonly surroundings: Surroundings;
+  readonly context: CallContext;
   /** Of the contract that creates, before it does. */
   readonly nonce: bigint;
   readonly state: ExecutionState;
@@ -59,11 +59,11 @@ export class Creations implements Creator {
     const initCodeHash = rememberedKeccak(initCode);
     const address = this.#addressOf(salt, initCodeHash);
     if (!this.#isFree(address)) return undefined;
-    const { surroundings, programs } = this.#options;
+    const { context, programs } = this.#options;
     const machine = new Machine({
-      ...surroundings,
+      ...context,
       address,
-      caller: surroundings.address,
+      caller: context.address,
       input: NO_INPUT,
       program: programs.get(initCodeHash, () => Buffer.from(initCode)),
       gas,
@@ -79,7 +79,7 @@ export class Creations implements Creator {
 
   /** EIP-1014. */
   #addressOf(salt: Uint8Array, initCodeHash: Uint8Array): Uint8Array {
-    const { address } = this.#options.surroundings;
+    const { address } = this.#options.context;
     return keccak256(ADDRESS_PREFIX, address, salt, initCodeHash).subarray(ADDRESS_OFFSET);
   }
 

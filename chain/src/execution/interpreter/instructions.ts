@@ -1,9 +1,9 @@
-import { toBuffer } from "../../lib/bytes.ts";
-import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
+import { toBuffer } from "@stele/eth/node";
 import { COINBASE } from "../../blocks/header.ts";
+import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
 import type { Machine } from "./machine.ts";
 import * as words from "./word.ts";
-import { fromBytes, toBytes, toWord, type Word, WORD_BYTES } from "./word.ts";
+import { fromBytes, toBytes, toWord, WORD_BYTES, type Word } from "./word.ts";
 
 /** One instruction: its fixed gas, its stack requirement and change, and its action. */
 export interface Instruction {
@@ -95,23 +95,23 @@ function arithmetic(): Family {
 
 function environment(): Family {
   return {
-    0x30: read(({ surroundings }) => fromBytes(surroundings.address)),
-    0x32: read(({ surroundings }) => fromBytes(surroundings.message.from)),
+    0x30: read(({ context }) => fromBytes(context.address)),
+    0x32: read(({ context }) => fromBytes(context.message.from)),
     0x33: read(({ caller }) => caller),
-    0x34: read(({ surroundings }) => toWord(surroundings.message.value)),
+    0x34: read(({ context }) => toWord(context.message.value)),
     0x35: { gas: VERY_LOW, needs: 1, grows: 0, run: loadInput },
     0x36: read(({ input }) => input.length),
     0x37: copy(({ input }) => input),
     0x38: read(({ program }) => program.code.length),
     0x39: copy(({ program }) => program.code),
-    0x3a: read(({ surroundings }) => toWord(surroundings.message.gasPrice)),
+    0x3a: read(({ context }) => toWord(context.message.gasPrice)),
     0x3d: read(() => 0), // nothing is called, and a contract that is made returns nothing
     0x41: read(() => fromBytes(COINBASE)),
-    0x42: read(({ surroundings }) => toWord(surroundings.block.header.timestamp)),
-    0x43: read(({ surroundings }) => toWord(surroundings.block.header.number)),
-    0x45: read(({ surroundings }) => toWord(surroundings.block.header.gasLimit)),
-    0x46: read(({ surroundings }) => surroundings.chainId),
-    0x48: read(({ surroundings }) => toWord(surroundings.block.header.baseFeePerGas)),
+    0x42: read(({ context }) => toWord(context.block.header.timestamp)),
+    0x43: read(({ context }) => toWord(context.block.header.number)),
+    0x45: read(({ context }) => toWord(context.block.header.gasLimit)),
+    0x46: read(({ context }) => context.chainId),
+    0x48: read(({ context }) => toWord(context.block.header.baseFeePerGas)),
     0x58: read(({ at }) => at - 1),
     0x59: read(({ memory }) => memory.size),
     0x5a: read(({ gas }) => gas),
@@ -188,9 +188,9 @@ function log(topics: number): Instruction {
     const [offset, length] = [machine.pop(), machine.pop()];
     const gas = LOG_GAS + LOG_GAS * topics + LOG_BYTE_GAS * Number(length);
     if (!machine.chargeRange(offset, length, gas)) return;
-    const { logs, memory, surroundings } = machine;
+    const { logs, memory, context } = machine;
     const entries = Array.from({ length: topics }, () => toBytes(machine.pop()));
-    logs.push({ address: surroundings.address, topics: entries, data: memory.copy(offset, length) });
+    logs.push({ address: context.address, topics: entries, data: memory.copy(offset, length) });
   };
   return { gas: 0, needs: topics + 2, grows: -topics - 2, run };
 }

@@ -7,7 +7,7 @@ import { type SlotReader, Slots } from "./slots.ts";
 import { fromBytes, type Word } from "./word.ts";
 
 /** What the environment instructions answer. */
-export interface Surroundings {
+export interface CallContext {
   readonly message: Message;
   readonly address: Uint8Array;
   readonly block: EvmBlock;
@@ -29,7 +29,7 @@ export interface Creator {
   create(creation: Creation): { readonly address: Uint8Array; readonly gasUsed: number } | undefined;
 }
 
-export interface MachineOptions extends Surroundings {
+export interface MachineOptions extends CallContext {
   readonly program: Program;
   readonly caller: Uint8Array;
   readonly input: Buffer;
@@ -45,7 +45,7 @@ export type Ending = "success" | "left";
 /** The state of one execution of one contract's code. */
 export class Machine {
   readonly program: Program;
-  readonly surroundings: Surroundings;
+  readonly context: CallContext;
   readonly input: Buffer;
   readonly memory = new Memory();
   readonly slots: Slots;
@@ -58,9 +58,9 @@ export class Machine {
   output: Uint8Array = new Uint8Array(0);
   ending: Ending | undefined;
 
-  constructor({ program, gas, readSlot, caller, input, creator, ...surroundings }: MachineOptions) {
+  constructor({ program, gas, readSlot, caller, input, creator, ...context }: MachineOptions) {
     this.program = program;
-    this.surroundings = surroundings;
+    this.context = context;
     this.gas = gas;
     this.slots = new Slots(readSlot);
     this.input = input;

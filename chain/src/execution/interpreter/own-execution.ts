@@ -1,6 +1,6 @@
-import type { ExecutionState } from "../../state/execution-state.ts";
+import { isSameBytes, toBuffer } from "@stele/eth/node";
 import { EMPTY_CODE_HASH } from "../../state/account.ts";
-import { isSameBytes, toBuffer } from "../../lib/bytes.ts";
+import type { ExecutionState } from "../../state/execution-state.ts";
 import type { EvmBlock } from "../evm.ts";
 import { type Execution, type Message, refundOf } from "../execute.ts";
 import { type CreatedContract, Creations } from "./creations.ts";
@@ -39,10 +39,10 @@ export class OwnExecution {
     const account = this.#state.readAccount(address);
     if (account === undefined || isSameBytes(account.codeHash, EMPTY_CODE_HASH)) return undefined;
     const { codeHash, nonce } = account;
-    const surroundings = { message, address, block, chainId: this.#chainId };
-    const creations = new Creations({ surroundings, nonce, state: this.#state, programs: this.#programs });
+    const context = { message, address, block, chainId: this.#chainId };
+    const creations = new Creations({ context, nonce, state: this.#state, programs: this.#programs });
     const machine = new Machine({
-      ...surroundings,
+      ...context,
       program: this.#programs.get(codeHash, () => this.#state.readCode(codeHash)),
       gas: Number(gas),
       caller: message.from,

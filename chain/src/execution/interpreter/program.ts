@@ -1,5 +1,5 @@
+import { toBuffer } from "@stele/eth/node";
 import { Lru } from "../../lib/lru.ts";
-import { toBuffer } from "../../lib/bytes.ts";
 import { PROGRAM_CACHE_CONTRACTS_MAX } from "../../limits.ts";
 import { fromBytes, type Word } from "./word.ts";
 

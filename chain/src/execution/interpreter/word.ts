@@ -1,4 +1,4 @@
-import { toBuffer } from "../../lib/bytes.ts";
+import { toBuffer } from "@stele/eth/node";
 
 /**
  * A 256-bit word: a number up to 2^53 − 1, a bigint above. Every value has one form, so `===` compares words, and the offsets and

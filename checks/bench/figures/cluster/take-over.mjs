@@ -97,7 +97,7 @@ class SteadyLoad {
     while (!this.#isStopping) {
       const sentAt = performance.now();
       const sent = await this.#publish();
-      if (sent !== undefined) this.#tell(sentAt, Number(sent.eventId.split("-")[1]));
+      if (sent !== undefined) this.#report(sentAt, Number(sent.eventId.split("-")[1]));
       await wait(publishEveryMs);
     }
   }
@@ -112,7 +112,7 @@ class SteadyLoad {
     }
   }
 
-  #tell(sentAt, sequence) {
+  #report(sentAt, sequence) {
     const told = this.#waiting.filter(({ since }) => sentAt >= since);
     this.#waiting = this.#waiting.filter((one) => !told.includes(one));
     for (const { resolve } of told) resolve(sequence);

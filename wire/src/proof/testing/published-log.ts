@@ -1,7 +1,6 @@
+import { portableKeccak256, toHexText } from "@stele/eth";
 import { type BatchEvent, encodeEvents } from "../../batch/encode-events.ts";
-import { portableKeccak256 } from "../../batch/keccak.ts";
 import { merkleRoot } from "../../batch/merkle.ts";
-import { toHexText } from "../hex.ts";
 
 const word = 32;
 const signature = "EventsPublished(address,uint64,address,bytes32,uint32,bytes)";

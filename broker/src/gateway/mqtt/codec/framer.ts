@@ -1,3 +1,4 @@
+import { PendingBytes } from "../../shared/connection/pending-bytes.ts";
 import { malformed, PACKET_TOO_LARGE, PacketError } from "./packet-error.ts";
 
 /** One packet: its first byte, and what follows the fixed header. */
@@ -13,18 +14,14 @@ export interface Frame {
 /** First byte and at most four of the length. */
 const FIXED_HEADER_BYTES_MAX = 5;
 
-const NO_BYTES: Buffer = Buffer.alloc(0);
-
 /**
  * Cuts a stream of bytes into packets, whatever pieces it comes in. Keeps at most one unfinished packet, in one buffer of at most twice what has
  * come of it. A packet that is too large is refused from its fixed header, before its body arrives.
  */
 export class Framer {
   #packetBytesMax: number;
-  /** What was pushed and not given stands from `#start` to `#end`; the rest is room for more. */
-  #bytes = NO_BYTES;
-  #start = 0;
-  #end = 0;
+  /** Received bytes that are not decoded yet. */
+  readonly #pending = new PendingBytes();
   /** Length at which the unfinished packet is complete; where its header is not, that of one more byte. */
   #needed = 1;
 
@@ -35,12 +32,12 @@ export class Framer {
 
   /** Bytes that were pushed and not given. */
   get pendingBytes(): number {
-    return this.#end - this.#start;
+    return this.#pending.length;
   }
 
   /** Bytes that are held, with the room for more. */
   get heldBytes(): number {
-    return this.#bytes.length;
+    return this.#pending.heldLength;
   }
 
   /** Changes the limit from the next packet on. */
@@ -54,8 +51,7 @@ export class Framer {
    */
   push(chunk: Buffer, take: (frame: Frame) => boolean): void {
     if (chunk.length === 0) return;
-    if (this.pendingBytes === 0) this.#hold(chunk, chunk.length);
-    else this.#append(chunk);
+    this.#pending.push(chunk, this.#needed);
     if (this.pendingBytes >= this.#needed) this.resume(take);
   }
 
@@ -65,50 +61,31 @@ export class Framer {
     for (let goesOn = true; this.pendingBytes > 0; ) {
       if (!goesOn) return;
       const header = this.#readHeader();
-      const end = header === undefined ? this.#end + 1 : header.start + header.bodyLength;
-      if (header === undefined || end > this.#end) {
-        this.#needed = end - this.#start;
-        this.#grow(0); // a chunk would stay in memory whole for the little that is left of it
+      const end = header === undefined ? this.pendingBytes + 1 : header.start + header.bodyLength;
+      if (header === undefined || end > this.pendingBytes) {
+        this.#needed = end;
+        this.#pending.settle(end); // a chunk would stay in memory whole for the little that is left of it
         return;
       }
-      const first = this.#bytes[this.#start] ?? 0; // the header was read from there
-      this.#start = end;
-      goesOn = take({ type: first >> 4, flags: first & 0x0f, body: this.#bytes.subarray(header.start, end) });
+      const first = this.#pending.at(0) ?? 0; // the header was read from there
+      const body = this.#pending.slice(header.start, end);
+      this.#pending.consume(end);
+      goesOn = take({ type: first >> 4, flags: first & 0x0f, body });
     }
-    this.#hold(NO_BYTES, 0);
-  }
-
-  #hold(bytes: Buffer, end: number): void {
-    this.#bytes = bytes;
-    this.#start = 0;
-    this.#end = end;
-  }
-
-  #append(chunk: Buffer): void {
-    if (this.#end + chunk.length > this.#bytes.length) this.#grow(chunk.length);
-    this.#end += chunk.copy(this.#bytes, this.#end);
-  }
-
-  /** Moves what is held into a buffer of its own with room for `more`: twice as much, but no more than the packet needs. */
-  #grow(more: number): void {
-    const { pendingBytes } = this;
-    const bytes = Buffer.allocUnsafeSlow(Math.max(pendingBytes + more, Math.min(2 * pendingBytes, this.#needed)));
-    this.#bytes.copy(bytes, 0, this.#start, this.#end);
-    this.#hold(bytes, pendingBytes);
+    this.#pending.settle(0);
   }
 
   /** Where the body of the next packet starts and how long it is; undefined while the header is not complete. */
   #readHeader(): { readonly start: number; readonly bodyLength: number } | undefined {
     let bodyLength = 0;
     for (let index = 1; index < FIXED_HEADER_BYTES_MAX; index++) {
-      const at = this.#start + index;
-      const byte = at < this.#end ? this.#bytes[at] : undefined;
+      const byte = this.#pending.at(index);
       if (byte === undefined) return undefined;
       bodyLength += (byte & 0x7f) * 128 ** (index - 1);
       if ((byte & 0x80) !== 0) continue;
       if (byte === 0 && index > 1) throw malformed("the length has more bytes than it needs");
       this.#checkSize(index + 1 + bodyLength);
-      return { start: at + 1, bodyLength };
+      return { start: index + 1, bodyLength };
     }
     throw malformed("the length has more than four bytes");
   }

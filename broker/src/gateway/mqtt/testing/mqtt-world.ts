@@ -1,17 +1,11 @@
-import { defaultGroupId } from "../../../domain/group-id.ts";
+import { randomUUID } from "node:crypto";
 import { asCaller, type CalledBroker } from "../../../engine/testing/as-caller.ts";
-import { createBroker } from "../../../engine/create-broker.ts";
-import { defaultEngineLimits, type EngineLimits } from "../../../engine/limits.ts";
-import { RecordingSink } from "../../../engine/testing/recording-sink.ts";
-import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
-import { MemoryChain } from "../../../ledger/memory/memory-chain.ts";
+import type { EngineLimits } from "../../../engine/limits.ts";
 import { silentLogger } from "../../../lib/logger.ts";
-import { createSystemClock } from "../../../lib/system/clock.ts";
-import { createSystemRandomness } from "../../../lib/system/randomness.ts";
+import type { TimeSlices } from "../../../lib/time-slices.ts";
 import type { Ledger } from "../../../ports/ledger.ts";
-import { noMetrics } from "../../../ports/metrics.ts";
-import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import { MemoryBudget } from "../../in-flight/memory-budget.ts";
+import { KnownTopics } from "../../shared/connection/topic-opener.ts";
+import { createConnectionMemory, createMemoryEngine } from "../../testing/connection-world.ts";
 import { type MqttMetrics, noMqttMetrics } from "../metrics.ts";
 import { MqttServer } from "../mqtt-server.ts";
 import { reason } from "../reason-codes.ts";
@@ -27,6 +21,7 @@ export const testSettings: MqttSettings = {
   keepAliveSecondsMax: 0,
   sessionExpirySecondsMax: 7 * 24 * 60 * 60,
   connectTimeoutMs: 10_000,
+  payload: "raw",
   hasPlace: true,
   filtersRefused: [],
   denialCode: reason.notAuthorized,
@@ -43,6 +38,7 @@ export interface MqttWorldOptions {
   readonly memoryBytesMax?: number;
   /** Those that differ from {@link testSettings}. */
   readonly settings?: Partial<MqttSettings>;
+  readonly slices?: TimeSlices;
 }
 
 /** A broker over a chain in memory that listens for MQTT on loopback. */
@@ -52,43 +48,26 @@ export class MqttWorld {
   port = 0;
 
   private constructor({
-    change = () => {},
+    change,
     connectionsMax = 1_000,
     settings,
     limits,
     metrics,
     memoryBytesMax = 2 ** 26,
+    slices,
   }: MqttWorldOptions) {
-    const clock = createSystemClock();
-    const randomness = createSystemRandomness();
-    const finality = { isFinal: true, confirmations: 0 };
-    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), ...finality });
-    change(ledger);
-    const broker = createBroker({
-      ledgers: [ledger],
-      store: createMemoryStore(),
-      sink: new RecordingSink(),
-      clock,
-      randomness,
-      metrics: noMetrics,
-      logger: silentLogger,
-      limits: { ...defaultEngineLimits, ...limits },
-      defaultGroupId,
-      extensionPrefix: "svc-",
-      hasCoordinator: true,
-    });
+    const broker = createMemoryEngine({ change, limits });
     this.broker = asCaller(broker);
     this.server = new MqttServer({
       broker: broker.calls,
       logger: silentLogger,
       settings: { ...testSettings, ...settings },
-      newClientId: () => randomness.uuid(),
+      newClientId: () => randomUUID(),
       connectionsMax,
       metrics: { ...noMqttMetrics, ...metrics },
-      budget: new MemoryBudget({
-        bytesMax: memoryBytesMax,
-        metrics: { connectionEnded: () => {}, watchBytesInFlight: () => {} },
-      }),
+      memory: createConnectionMemory(memoryBytesMax),
+      known: new KnownTopics(),
+      slices,
     });
   }
 

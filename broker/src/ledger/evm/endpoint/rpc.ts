@@ -1,7 +1,7 @@
+import { type Hex, toHex, toQuantity } from "@stele/eth/node";
 import type { Address, Hash } from "../../../domain/topic.ts";
-import type { CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
+import type { CheckedPlaces, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
 import type { Outage } from "../../../ports/ledger.ts";
-import { type Hex, toHex, toQuantity } from "../hex.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
@@ -53,6 +53,8 @@ export interface EvmProvider {
   checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
   /** Which nodes of the newest state are not what their hashes say, from a place on. Only a chain in this process has it. */
   checkState?(from: StatePlace | undefined): Promise<CheckedState>;
+  /** See the port ChainCheck. Only a chain in this process has it. */
+  checkPlaces?(isFirst: boolean): Promise<CheckedPlaces>;
   /** Makes a damaged block anew from what is known of its transactions, where it fits its hashes then. Only a chain in this process has it. */
   mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */

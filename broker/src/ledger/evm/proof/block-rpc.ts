@@ -1,7 +1,7 @@
+import { toQuantity } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
-import { toQuantity } from "../hex.ts";
 import type { EvmProvider, RpcLog } from "../endpoint/rpc.ts";
 import { RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcObject } from "./header-rlp.ts";

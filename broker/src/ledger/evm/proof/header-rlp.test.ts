@@ -1,7 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { type Hex, toHex } from "@stele/eth/node";
 import { keccak256 as keccakOf, toRlp } from "viem";
-import type { Hex } from "../hex.ts";
-import { toHex } from "../hex.ts";
+import { describe, expect, test } from "vitest";
 import { findHeader } from "./header-rlp.ts";
 
 const word = (byte: string): Hex => `0x${byte.repeat(32)}`;

@@ -1,6 +1,14 @@
-import { fromRlp, toRlp } from "viem/utils";
-import { fromHex, type Hex, integerBytes, toHex } from "../hex.ts";
-import { keccak256 } from "../native-crypto.ts";
+import {
+  decodeRlp,
+  emptyBytes,
+  encodeRlp,
+  fromHex,
+  fromInteger,
+  type Hex,
+  keccak256,
+  type RlpItem,
+  toHex,
+} from "@stele/eth/node";
 
 /** A block or a receipt from an endpoint. */
 export type RpcObject = Readonly<Record<string, unknown>>;
@@ -55,10 +63,7 @@ function encodeHeader(block: RpcObject): Uint8Array | undefined {
   const later = laterFields.filter(([name]) => block[name] !== undefined && block[name] !== null);
   const fields = [...commonFields, ...later].map((field) => readField(block, field));
   if (fields.some((field) => field === undefined)) return undefined;
-  return toRlp(
-    fields.flatMap((field) => field ?? []),
-    "bytes",
-  );
+  return encodeRlp(fields.flatMap((field) => field ?? []));
 }
 
 /**
@@ -69,16 +74,14 @@ function extraDataForms(extraData: unknown): readonly unknown[] {
   const parts = findList(extraData);
   if (parts?.length !== sealedParts) return [extraData];
   const agreed = parts.slice(0, agreedParts);
-  return [extraData, toRlp([...agreed, "0x", []], "hex"), toRlp(agreed, "hex")];
+  return [extraData, toHex(encodeRlp([...agreed, emptyBytes, []])), toHex(encodeRlp(agreed))];
 }
 
-type Nested = Hex | Nested[];
-
-function findList(encoded: unknown): Nested[] | undefined {
+function findList(encoded: unknown): readonly RlpItem[] | undefined {
   if (!isHex(encoded)) return undefined;
   try {
-    const decoded: Nested = fromRlp(encoded, "hex") as Nested; // It decodes to bytes or nested lists.
-    return typeof decoded === "string" ? undefined : decoded;
+    const decoded = decodeRlp(fromHex(encoded));
+    return decoded instanceof Uint8Array ? undefined : decoded;
   } catch {
     return undefined;
   }
@@ -87,7 +90,7 @@ function findList(encoded: unknown): Nested[] | undefined {
 function readField(block: RpcObject, [name, kind]: Field): Uint8Array | undefined {
   const value = block[name];
   if (!isHex(value)) return undefined;
-  return kind === "data" ? fromHex(value) : integerBytes(BigInt(value));
+  return kind === "data" ? fromHex(value) : fromInteger(BigInt(value));
 }
 
 /** Whether a value is hex digits after `0x`, at least none. */

@@ -1,9 +1,9 @@
+import { keccak256 } from "@stele/eth/node";
 import { type Proof, type ProofResult, verifyProof } from "@stele/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { keccak256 } from "../native-crypto.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
-import { account, AnvilChain, someEvents } from "./testing/anvil-chain.ts";
-import { blockHash, prove, type Published } from "./testing/prove.ts";
+import { AnvilChain, account, someEvents } from "./testing/anvil-chain.ts";
+import { blockHash, type Published, prove } from "./testing/prove.ts";
 
 const topic = "proof/anvil";
 

@@ -1,10 +1,9 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { topicRegistryBytecode } from "@stele/contracts";
+import { fromHex, keccak256, Signer } from "@stele/eth/node";
 import { encodeEvents, verifyProof } from "@stele/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { topicRegistryBytecode } from "@stele/contracts";
 import type { Address } from "../../../domain/topic.ts";
-import { fromHex } from "../hex.ts";
-import { keccak256, Signer } from "../native-crypto.ts";
 import { testKey } from "../testing/evm-harness.ts";
 import { Stranger } from "../testing/stranger.ts";
 import { someEvents } from "./testing/anvil-chain.ts";

@@ -1,6 +1,6 @@
 import { BrokerError, merklePath } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
-import { Turnstile } from "../../../lib/turnstile.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
 import type { ChainProof, ProofPlace } from "../../../ports/chain-proof.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -20,7 +20,7 @@ const blockTimeoutMs = 30_000;
 export class ProofMaker {
   readonly #provider: EvmProvider;
   readonly #registry: Address;
-  readonly #turns = new Turnstile(blocksAtOnce);
+  readonly #turns = new Semaphore(blocksAtOnce);
   readonly #tooLong = new Set<unknown>();
   readonly #blocks = new ProvenBlocks((number) => this.#read(number));
 

@@ -1,11 +1,10 @@
+import { OrderedTrie, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { ProofPlace } from "../../../ports/chain-proof.ts";
-import { toHex } from "../hex.ts";
 import { type ContractLog, parseLog } from "../read/parse-log.ts";
 import type { RpcBlock, RpcReceipt } from "./block-rpc.ts";
 import { findReceiptBytes } from "./receipt-rlp.ts";
-import { ReceiptsTrie } from "./receipts-trie.ts";
 
 /** A batch in a block. */
 export interface FoundBatch {
@@ -30,12 +29,12 @@ export class ProvenBlock {
   readonly bytes: number;
   readonly #number: number;
   readonly #batches: ReadonlyMap<string, FoundBatch>;
-  readonly #trie: ReceiptsTrie;
+  readonly #trie: OrderedTrie;
 
   /** @throws BrokerError 200206 if the receipts do not hash to the block's receiptsRoot. */
   constructor(number: number, { block, header, receipts, registry }: ProvenBlockOptions) {
     const encoded = receipts.flatMap((receipt) => findReceiptBytes(receipt) ?? []);
-    const trie = new ReceiptsTrie(encoded);
+    const trie = new OrderedTrie(encoded);
     if (encoded.length !== receipts.length || toHex(trie.root) !== block["receiptsRoot"])
       throw unavailable(`the receipts of block ${number} do not hash to the block's receiptsRoot`);
     this.header = header;

@@ -1,15 +1,14 @@
+import { OrderedTrie, toHex } from "@stele/eth/node";
 import { expect, test } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
-import { toHex } from "../hex.ts";
 import { ProvenBlock } from "./proven-block.ts";
 import { ProvenBlocks } from "./proven-blocks.ts";
-import { ReceiptsTrie } from "./receipts-trie.ts";
 
 const registry = "0x00000000000000000000000000000000000000aa";
 
 function createBlock(headerBytes: number): ProvenBlock {
   const header = new Uint8Array(headerBytes);
-  const block = { transactions: [], receiptsRoot: toHex(new ReceiptsTrie([]).root) };
+  const block = { transactions: [], receiptsRoot: toHex(new OrderedTrie([]).root) };
   return new ProvenBlock(1, { block, header, receipts: [], registry });
 }
 

@@ -1,7 +1,7 @@
+import { toHex } from "@stele/eth/node";
 import { encodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
 import { BatchVerifier } from "./batch-verifier.ts";
-import { toHex } from "../hex.ts";
 
 const encoded = (text: string): Uint8Array => encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
 

@@ -1,8 +1,8 @@
-import { decodeEvents, MalformedBatchError, merkleRoot } from "@stele/wire";
+import { MalformedError } from "@stele/eth";
+import { type Hex, toHex } from "@stele/eth/node";
+import { decodeEvents, merkleRoot } from "@stele/wire";
 import { commonEventRules, type EventRules, findBreach } from "../../../domain/event-rules.ts";
 import type { BatchFault } from "../../../ports/ledger.ts";
-import type { Hex } from "../hex.ts";
-import { toHex } from "../hex.ts";
 
 /** Encoded bytes of own batches that are kept until the chain returns them, so that they need no verification. */
 const ownBytesMax = 16_777_216;
@@ -47,7 +47,7 @@ export class BatchVerifier {
       const breach = findBreach({ events, bytes: batch.events.length }, this.#rules);
       return breach === undefined ? undefined : { fault: "beyond-limits", reason: breach };
     } catch (error) {
-      if (error instanceof MalformedBatchError) return { fault: "undecodable-batch", reason: error.message };
+      if (error instanceof MalformedError) return { fault: "undecodable-batch", reason: error.message };
       throw error;
     }
   }

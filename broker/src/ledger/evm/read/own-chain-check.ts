@@ -1,10 +1,10 @@
+import { fromHex } from "@stele/eth/node";
 import type { AddressedBatch, ChainCheck } from "../../../ports/chain-check.ts";
-import type { BatchVerifier } from "./batch-verifier.ts";
-import { fromHex } from "../hex.ts";
-import { encodePublish } from "../write/publish-calldata.ts";
 import type { EvmProvider, KnownTransaction } from "../endpoint/rpc.ts";
+import { encodePublish } from "../write/publish-calldata.ts";
+import type { BatchVerifier } from "./batch-verifier.ts";
 
-interface OwnChainCheckParts {
+interface OwnChainCheckOptions {
   readonly provider: EvmProvider;
   readonly verifier: BatchVerifier;
   /** The newest known block. */
@@ -12,11 +12,13 @@ interface OwnChainCheckParts {
 }
 
 /** The check of a chain in this process; undefined for other chains. */
-export function createChainCheck({ provider, verifier, head }: OwnChainCheckParts): ChainCheck | undefined {
+export function createChainCheck({ provider, verifier, head }: OwnChainCheckOptions): ChainCheck | undefined {
   const checkState = provider.checkState?.bind(provider);
-  if (checkState === undefined) return undefined;
+  const checkPlaces = provider.checkPlaces?.bind(provider);
+  if (checkState === undefined || checkPlaces === undefined) return undefined;
   return {
     check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
+    checkPlaces,
     checkState,
     mend: async (blockNumber, batches) => {
       const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));

@@ -1,8 +1,8 @@
 import { topicRegistryAbi } from "@stele/contracts";
+import { fromHex, type Hex, toHex } from "@stele/eth/node";
 import { toEventSelector } from "viem/utils";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { BatchOutcome } from "../../../ports/ledger.ts";
-import { fromHex, type Hex, toHex } from "../hex.ts";
 import type { RpcLog } from "../endpoint/rpc.ts";
 
 type Rejection = Extract<BatchOutcome, { status: "rejected" }>["reason"];

@@ -1,8 +1,8 @@
+import { toHex } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
-import { toHex } from "../hex.ts";
+import type { Header } from "../endpoint/rpc.ts";
 import type { RawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
-import type { Header } from "../endpoint/rpc.ts";
 
 /** A block that the chain handed over, in the reader's format. */
 export interface HeldBlock {

@@ -1,17 +1,15 @@
 import { topicRegistryBytecode } from "@stele/contracts";
+import { fromHex, type SignedTransaction, type Signer, signTransaction } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { Wakeup } from "../../wakeup.ts";
-import type { FeePolicy } from "../write/fee-policy.ts";
-import type { JournalWriter } from "../write/journal-writer.ts";
-import type { FinalityPolicy } from "../read/finality.ts";
-import { createdAddress, registryNoncesMax } from "./find-registry.ts";
-import { fromHex } from "../hex.ts";
-import type { Signer } from "../native-crypto.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
-import { type SignedTransaction, signTransaction } from "../write/transaction.ts";
+import type { FinalityPolicy } from "../read/finality.ts";
+import type { FeePolicy } from "../write/fee-policy.ts";
+import type { JournalWriter } from "../write/journal-writer.ts";
+import { createdAddress, registryNoncesMax } from "./find-registry.ts";
 
 const gasMargin = 1.2;
 const pauseMs = 50;

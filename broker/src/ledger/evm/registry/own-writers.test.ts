@@ -1,26 +1,25 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
 import { topicRegistryAbi } from "@stele/contracts";
+import { fromHex, keccak256, Signer, toHex } from "@stele/eth/node";
 import { topicAddress } from "@stele/wire";
 import { encodeFunctionData } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { parseTopicName, type TopicName } from "../../../domain/topic-name.ts";
 import type { Address } from "../../../domain/topic.ts";
+import { parseTopicName, type TopicName } from "../../../domain/topic-name.ts";
 import type { GroupRecord } from "../../../ports/group-records.ts";
 import type { BatchOutcome } from "../../../ports/ledger.ts";
 import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 import type { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
-import { openGas, publishGas, writersGas } from "../write/gas.ts";
-import { fromHex, toHex } from "../hex.ts";
-import { keccak256, Signer } from "../native-crypto.ts";
-import { closeCalldata, openCalldata } from "./registry.ts";
-import type { EvmProvider } from "../endpoint/rpc.ts";
-import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
 import { InterceptedProvider } from "../testing/intercepted-provider.ts";
 import { Stranger } from "../testing/stranger.ts";
 import { until } from "../testing/writer-world.ts";
+import { openGas, publishGas, writersGas } from "../write/gas.ts";
+import { closeCalldata, openCalldata } from "./registry.ts";
+import type { GroupMemory } from "./settle-registry.ts";
 
 interface World {
   readonly name: string;

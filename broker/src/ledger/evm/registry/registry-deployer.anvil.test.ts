@@ -1,16 +1,14 @@
+import { Signer, signTransaction, toHex } from "@stele/eth/node";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
 import type { GroupRecord } from "../../../ports/group-records.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
-import { createdAddress } from "./find-registry.ts";
-import { toHex } from "../hex.ts";
-import { Signer } from "../native-crypto.ts";
-import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
 import { connectionLost, InterceptedProvider, type Interceptor, passAll } from "../testing/intercepted-provider.ts";
 import { TestJournal, until } from "../testing/writer-world.ts";
-import { signTransaction } from "../write/transaction.ts";
+import { createdAddress } from "./find-registry.ts";
+import type { GroupMemory } from "./settle-registry.ts";
 
 const key = "deployer";
 const { address: deployer } = new Signer(testKey(key));

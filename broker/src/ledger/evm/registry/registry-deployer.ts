@@ -1,12 +1,12 @@
+import { toHex } from "@stele/eth/node";
 import { BrokerError, isBrokerError } from "@stele/wire";
+import { parseTransaction } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
-import { completeDeployment, type Deployment, type DeployOptions, signDeployment } from "./deploy-registry.ts";
-import { parseTransaction } from "viem/utils";
-import { createdAddress } from "./find-registry.ts";
-import { toHex } from "../hex.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import type { JournalWriter } from "../write/journal-writer.ts";
+import { completeDeployment, type Deployment, type DeployOptions, signDeployment } from "./deploy-registry.ts";
+import { createdAddress } from "./find-registry.ts";
 
 /** Nonces among which the deployment of a known registry is looked for. */
 const ownNoncesMax = 256;

@@ -1,12 +1,12 @@
+import { type Hex, toQuantity } from "@stele/eth/node";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { parseTopicName } from "../../../domain/topic-name.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { GroupRecord } from "../../../ports/group-records.ts";
-import { parseTopicName } from "../../../domain/topic-name.ts";
-import { type Hex, toQuantity } from "../hex.ts";
-import type { GroupMemory } from "./settle-registry.ts";
 import { connectionRefused } from "../testing/intercepted-provider.ts";
 import { until, WriterWorld } from "../testing/writer-world.ts";
+import type { GroupMemory } from "./settle-registry.ts";
 
 const never = new AbortController().signal;
 let world: WriterWorld;

@@ -1,12 +1,12 @@
+import { Signer } from "@stele/eth/node";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { GroupRecord } from "../../../ports/group-records.ts";
 import type { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
-import { Signer } from "../native-crypto.ts";
-import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
 import { until } from "../testing/writer-world.ts";
+import type { GroupMemory } from "./settle-registry.ts";
 
 const keys = { first: "first node", second: "second node" } as const;
 let anvil: Anvil;

@@ -1,9 +1,8 @@
 import { everyone, topicRegistryAbi, writerOwnersSlot } from "@stele/contracts";
+import { fromHex, type Hex, keccak256, toHex, toQuantity } from "@stele/eth/node";
 import { topicAddress } from "@stele/wire";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
-import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
-import { keccak256 } from "../native-crypto.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
 /** The status of a topic for the asking account; `of-others` is open for other writers only. */

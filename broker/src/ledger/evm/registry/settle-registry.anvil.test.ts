@@ -1,10 +1,10 @@
+import { Signer } from "@stele/eth/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
 import type { GroupRecord } from "../../../ports/group-records.ts";
-import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
-import { Signer } from "../native-crypto.ts";
+import type { GroupMemory } from "./settle-registry.ts";
 
 let anvil: Anvil;
 let harness: EvmHarness;

@@ -1,16 +1,15 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
 import { topicRegistryAbi } from "@stele/contracts";
+import { fromHex, Signer } from "@stele/eth/node";
 import { encodeFunctionData } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parseTopicName } from "../../../domain/topic-name.ts";
 import type { LedgerEntry } from "../../../ports/ledger.ts";
 import type { EvmLedger } from "../evm-ledger.ts";
-import { openGas } from "../write/gas.ts";
-import { fromHex } from "../hex.ts";
-import { Signer } from "../native-crypto.ts";
-import { openCalldata } from "./registry.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
+import { openGas } from "../write/gas.ts";
+import { openCalldata } from "./registry.ts";
 
 const never = new AbortController().signal;
 const keysMax = 20;

@@ -1,6 +1,5 @@
+import { Signer, toHex } from "@stele/eth/node";
 import { describe, expect, it } from "vitest";
-import { toHex } from "../hex.ts";
-import { Signer } from "../native-crypto.ts";
 import { openKeystore } from "./keystore.ts";
 
 const password = "testpassword";

@@ -1,8 +1,8 @@
 import { createDecipheriv, pbkdf2, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import { scryptAsync } from "@noble/hashes/scrypt.js";
+import { keccak256 } from "@stele/eth/node";
 import { z } from "zod";
-import { keccak256 } from "../native-crypto.ts";
 
 /** Upper bound on the memory of a key derivation, in bytes: four times geth's strongest setting. */
 const scryptBytesMax = 1_073_741_824;

@@ -1,5 +1,5 @@
+import { toHex } from "@stele/eth/node";
 import { expect, test } from "vitest";
-import { toHex } from "../hex.ts";
 import { parsePrivateKey } from "./private-key.ts";
 
 const digits = "AC0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";

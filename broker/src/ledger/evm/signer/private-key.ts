@@ -1,5 +1,4 @@
-import { curve } from "../crypto/curve.ts";
-import { fromHex } from "../hex.ts";
+import { curve, fromHex } from "@stele/eth/node";
 
 /**
  * Reads a secp256k1 key written as 64 hexadecimal digits, with or without 0x.

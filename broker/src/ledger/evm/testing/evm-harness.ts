@@ -1,14 +1,14 @@
-import { portableKeccak256 } from "@stele/wire";
+import { portableKeccak256 } from "@stele/eth";
+import { Signer } from "@stele/eth/node";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import type { Address } from "../../../domain/topic.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { LedgerHarness } from "../../../ports/ledger.contract.ts";
+import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
 import { findRegistry } from "../registry/find-registry.ts";
-import { Signer } from "../native-crypto.ts";
-import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { Stranger } from "./stranger.ts";
 
 const pollMs = 10;

@@ -1,8 +1,7 @@
+import { fromHex, type Hex, keccak256, toHex, toQuantity } from "@stele/eth/node";
 import type { Address, Hash } from "../../../domain/topic.ts";
-import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
-import { keccak256 } from "../native-crypto.ts";
-import { logSignatures } from "../read/parse-log.ts";
 import type { EvmProvider, RpcRequest } from "../endpoint/rpc.ts";
+import { logSignatures } from "../read/parse-log.ts";
 
 const closedSignature = logSignatures[2] ?? "0x";
 const bloomBytes = 256;

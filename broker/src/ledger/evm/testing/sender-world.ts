@@ -1,18 +1,17 @@
+import { type Hex, Signer, toQuantity } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import { parseTransaction } from "viem";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { Journal } from "../../../ports/journal.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
-import { type FeeMode, FeePolicy } from "../write/fee-policy.ts";
-import { type Hex, toQuantity } from "../hex.ts";
-import { JournalWriter } from "../write/journal-writer.ts";
-import { Signer } from "../native-crypto.ts";
-import { noOp, type TransactionRequest } from "../write/transaction-state.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
+import { type FeeMode, FeePolicy } from "../write/fee-policy.ts";
+import { JournalWriter } from "../write/journal-writer.ts";
 import { TransactionSender } from "../write/transaction-sender.ts";
-import { connectionLost } from "./intercepted-provider.ts";
+import { noOp, type TransactionRequest } from "../write/transaction-state.ts";
 import { testKey } from "./evm-harness.ts";
+import { connectionLost } from "./intercepted-provider.ts";
 import { hashOf } from "./writer-world.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];

@@ -1,12 +1,10 @@
+import { type Hex, type Signer, signTransaction } from "@stele/eth/node";
 import { merkleRoot } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { RawBatch } from "../../../ports/ledger.contract.ts";
-import type { Hex } from "../hex.ts";
-import type { Signer } from "../native-crypto.ts";
-import { encodePublish } from "../write/publish-calldata.ts";
+import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { openCalldata } from "../registry/registry.ts";
-import { Rpc, type EvmProvider } from "../endpoint/rpc.ts";
-import { signTransaction } from "../write/transaction.ts";
+import { encodePublish } from "../write/publish-calldata.ts";
 
 const gas = 5_000_000;
 const fees = { kind: "eip1559", maxFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 0n } as const;

@@ -1,3 +1,4 @@
+import { fromHex, type Hex, keccak256, type SignedTransaction, Signer, signTransaction, toHex } from "@stele/eth/node";
 import { decodeEvents } from "@stele/wire";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import type { Address, Hash } from "../../../domain/topic.ts";
@@ -6,17 +7,14 @@ import { silentLogger } from "../../../lib/logger.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { Journal, JournalEntry } from "../../../ports/journal.ts";
 import type { BatchOutcome } from "../../../ports/ledger.ts";
+import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
+import type { RpcLog } from "../endpoint/rpc.ts";
 import { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
-import { keccak256, Signer } from "../native-crypto.ts";
-import { fromHex, type Hex, toHex } from "../hex.ts";
 import { logSignatures, parseLog } from "../read/parse-log.ts";
-import type { RpcLog } from "../endpoint/rpc.ts";
-import { type SignedTransaction, signTransaction } from "../write/transaction.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { testKey } from "./evm-harness.ts";
 import { InterceptedProvider } from "./intercepted-provider.ts";
-import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
 
 const never = new AbortController().signal;
 const topic = parseTopicName("writer");

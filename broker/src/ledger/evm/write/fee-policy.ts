@@ -1,6 +1,6 @@
+import type { Fees } from "@stele/eth/node";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
-import type { Fees } from "./transaction.ts";
 
 /** Which fees a group offers: `auto` is EIP-1559 if blocks have a base fee, otherwise legacy. */
 export type FeeMode = "auto" | "eip1559" | "legacy" | "zero";

@@ -1,9 +1,9 @@
+import type { Signer } from "@stele/eth/node";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { InFlight } from "./in-flight.ts";
-import type { Signer } from "../native-crypto.ts";
-import type { TransactionState } from "./transaction-state.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { TransactionState } from "./transaction-state.ts";
 
 /** How long the first version waits until its node counts it as executable, in milliseconds. */
 const heldBackAfterMs = 3000;

@@ -1,9 +1,9 @@
+import type { Signer } from "@stele/eth/node";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
-import type { Signer } from "../native-crypto.ts";
 import type { Round } from "../read/block-reader.ts";
 import { type ContractLog, parseLog } from "../read/parse-log.ts";
 import type { FeePolicy } from "./fee-policy.ts";
@@ -60,13 +60,13 @@ export class Overseer {
   /** Transactions whose check runs; an endpoint may be slow. */
   readonly #asked = new Set<PendingTransaction>();
   /** Transactions whose long wait was logged. */
-  readonly #told = new WeakSet<PendingTransaction>();
+  readonly #reported = new WeakSet<PendingTransaction>();
   #isStopped = false;
   /** The lowest unseen nonce at the last tick. */
   #nextNonce: number | undefined;
   /** When a forgetful node last made it check all transactions. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
-  #isMissingStateTold = false;
+  #isMissingStateReported = false;
   /** Why the last check failed; the same reason is logged once. */
   #failure: string | undefined;
 
@@ -268,8 +268,8 @@ export class Overseer {
   }
 
   #reportMissingState(): void {
-    if (this.#isMissingStateTold) return;
-    this.#isMissingStateTold = true;
+    if (this.#isMissingStateReported) return;
+    this.#isMissingStateReported = true;
     this.#options.logger.warn(
       "endpoint refused the state of the newest final block; lost transactions may be noticed late",
       {
@@ -292,8 +292,8 @@ export class Overseer {
   }
 
   #reportWaiting(pending: PendingTransaction): void {
-    if (this.#told.has(pending)) return;
-    this.#told.add(pending);
+    if (this.#reported.has(pending)) return;
+    this.#reported.add(pending);
     const { clock, logger } = this.#options;
     logger.warn("transaction not included yet, resending it; check the fee cap and the endpoint", {
       nonce: pending.state.nonce,

@@ -1,7 +1,7 @@
 import { topicRegistryAbi } from "@stele/contracts";
+import { fromHex } from "@stele/eth/node";
 import { toFunctionSelector } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
-import { fromHex } from "../hex.ts";
 
 /** A batch as the contract's argument. */
 export interface EncodedBatch {

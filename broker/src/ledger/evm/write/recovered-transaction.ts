@@ -1,10 +1,9 @@
+import { type Fees, fromHex, toHex } from "@stele/eth/node";
 import { parseTransaction } from "viem/utils";
 import type { Clock } from "../../../ports/clock.ts";
 import type { JournalEntry, SignedVariant } from "../../../ports/journal.ts";
-import { fromHex, toHex } from "../hex.ts";
 import { PendingTransaction } from "./pending-transaction.ts";
 import { newTransaction, type TransactionRequest, type TransactionState, type Variant } from "./transaction-state.ts";
-import type { Fees } from "./transaction.ts";
 
 /** Restores a transaction from its journal entry. Nobody waits for its outcome, and it may have been sent. */
 export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTransaction {

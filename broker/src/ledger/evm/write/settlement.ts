@@ -7,7 +7,7 @@ import type { TransactionQueue } from "./transaction-queue.ts";
 /** Wait between two checks of the open transactions, in milliseconds. */
 const lookMs = 50;
 
-export interface SettlementParts {
+export interface SettlementOptions {
   readonly queue: Pick<TransactionQueue, "all">;
   readonly inFlight: Pick<InFlight, "all">;
   readonly recovery: Pick<JournalRecovery, "isBringingBack">;
@@ -16,15 +16,15 @@ export interface SettlementParts {
 
 /** Waits for the fates of an account's transactions. */
 export class Settlement {
-  readonly #parts: SettlementParts;
+  readonly #options: SettlementOptions;
 
-  constructor(parts: SettlementParts) {
-    this.#parts = parts;
+  constructor(options: SettlementOptions) {
+    this.#options = options;
   }
 
   /** True once each transaction asked for before the call is final or can never be included; false if `signal` aborts first. */
   async wait(signal: AbortSignal): Promise<boolean> {
-    const { queue, inFlight, recovery, clock } = this.#parts;
+    const { queue, inFlight, recovery, clock } = this.#options;
     while (recovery.isBringingBack && !signal.aborted) await pause(clock, lookMs, signal);
     const open = [...queue.all(), ...inFlight.all()];
     while (open.some(({ state }) => !state.isDone) && !signal.aborted) await pause(clock, lookMs, signal);

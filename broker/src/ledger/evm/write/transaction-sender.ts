@@ -1,3 +1,4 @@
+import type { Signer } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
@@ -5,7 +6,6 @@ import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
-import type { Signer } from "../native-crypto.ts";
 import type { Round } from "../read/block-reader.ts";
 import { AbortListeners } from "./abort-listeners.ts";
 import type { FeePolicy } from "./fee-policy.ts";

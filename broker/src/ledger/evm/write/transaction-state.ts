@@ -1,9 +1,8 @@
+import type { Fees, Hex, SignedTransaction } from "@stele/eth/node";
 import type { BrokerError } from "@stele/wire";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { RpcFailure } from "../endpoint/rpc-failure.ts";
-import type { Hex } from "../hex.ts";
 import type { ContractLog } from "../read/parse-log.ts";
-import type { Fees, SignedTransaction } from "./transaction.ts";
 
 /** The target, data and gas of a transaction. */
 export interface TransactionRequest {

@@ -1,13 +1,12 @@
+import { type Fees, type Signer, signTransaction } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, type RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
-import type { Signer } from "../native-crypto.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
-import { type Fees, signTransaction } from "./transaction.ts";
 import { isRetractable } from "./transaction-state.ts";
 import type { TransactionEvent } from "./transaction-transition.ts";
 

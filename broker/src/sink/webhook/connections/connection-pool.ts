@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { allowManyListeners, type CancelSignal } from "../../../lib/cancellation.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Connection } from "./connection.ts";
 import { Lane, type Waiter } from "./lane.ts";
@@ -88,7 +88,7 @@ export class ConnectionPool {
   }
 
   /** Waits for a connection; undefined if one of the signals aborts first, or the pool is closed. */
-  acquire(order: ConnectionOrder, signals: readonly AbortSignal[]): Promise<Lease | undefined> {
+  acquire(order: ConnectionOrder, signals: readonly CancelSignal[]): Promise<Lease | undefined> {
     if (this.#isClosed || signals.some(({ aborted }) => aborted)) return Promise.resolve(undefined);
     const lane = this.#laneOf(order);
     return new Promise((resolve) => {
@@ -108,8 +108,10 @@ export class ConnectionPool {
       this.#enlist(lane);
       this.#pump();
       if (!lane.waiting.has(waiter)) return;
-      setMaxListeners(0, ...signals); // One signal may be shared by all attempts of the node.
-      for (const signal of signals) signal.addEventListener("abort", abandon, { once: true });
+      for (const signal of signals) {
+        allowManyListeners(signal); // One signal may be shared by all attempts of the node.
+        signal.addEventListener("abort", abandon, { once: true });
+      }
     });
   }
 

@@ -1,5 +1,5 @@
 import { Resolver as DnsClient } from "node:dns/promises";
-import { Turnstile } from "../../../lib/turnstile.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Metrics } from "../../../ports/metrics.ts";
 import { AttemptError } from "../attempt-error.ts";
@@ -42,8 +42,8 @@ export class DnsResolver {
   readonly #search: WatchedFile<SearchRules>;
   readonly #cache: NameCache;
   readonly #underWay = new Map<string, Promise<LookupEnd>>();
-  readonly #turns = new Turnstile(lookupsMax);
-  readonly #silentTurns = new Turnstile(silentLookupsMax);
+  readonly #turns = new Semaphore(lookupsMax);
+  readonly #silentTurns = new Semaphore(silentLookupsMax);
   readonly #closing = new AbortController();
   #client: DnsClient;
   /** The rules when the client was created: it reads the machine's name servers only then. */

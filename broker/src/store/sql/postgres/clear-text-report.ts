@@ -7,7 +7,7 @@ import type { Logger } from "../../../lib/logger.ts";
 export class ClearTextReport {
   readonly #logger: Logger;
   readonly #description: string;
-  #isTold = false;
+  #isReported = false;
 
   constructor(logger: Logger, description: string) {
     this.#logger = logger;
@@ -17,13 +17,13 @@ export class ClearTextReport {
   /** A new session uses this stream. */
   saw(stream: Duplex): void {
     const isExposed = isClearText(stream);
-    if (isExposed && !this.#isTold) {
+    if (isExposed && !this.#isReported) {
       this.#logger.warn("database connected without TLS: anyone on the network path can read and change all data", {
         database: this.#description,
         remedy: "set TLS up at the server, and sslmode=verify-full in STELE_DATABASE_URL",
       });
     }
-    this.#isTold = isExposed;
+    this.#isReported = isExposed;
   }
 }
 

@@ -41,4 +41,4 @@ export const conflictTriesMax = 5;
 export const lossesCountMs = 500;
 
 /** Shortest time between log lines about two outages, in milliseconds; outages in between are counted together. */
-export const outagesToldEveryMs = 10_000;
+export const outagesReportedEveryMs = 10_000;

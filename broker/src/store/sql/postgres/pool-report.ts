@@ -1,6 +1,6 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { StoreError } from "../store-error.ts";
-import { lossesCountMs, outagesToldEveryMs } from "./limits.ts";
+import { lossesCountMs, outagesReportedEveryMs } from "./limits.ts";
 
 interface Trouble {
   readonly since: number;
@@ -17,8 +17,8 @@ export class PoolReport {
   readonly #logger: Logger;
   #trouble: Trouble | undefined;
   /** The kind of outage that was logged. */
-  #told: "lost" | "unreachable" | undefined;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reported: "lost" | "unreachable" | undefined;
+  #reportedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   /** Every line of the logger names the pool. */
@@ -36,15 +36,15 @@ export class PoolReport {
   /** No connection could be made. */
   unreachable(error: StoreError): void {
     this.#trouble = { ...this.#begin(error), reason: error.message, isUnreachable: true };
-    if (this.#told === "lost") this.#tell();
+    if (this.#reported === "lost") this.#report();
   }
 
   /** The server answered. Also logs an outage that ends before its first line was due. */
   reached(): void {
-    if (this.#trouble === undefined || this.#told === undefined) return;
+    if (this.#trouble === undefined || this.#reported === undefined) return;
     const { since, lost } = this.#trouble;
     this.#trouble = undefined;
-    this.#told = undefined;
+    this.#reported = undefined;
     this.#logger.info("database reached again", {
       connectionsLost: lost,
       awayMs: Math.round(performance.now() - since),
@@ -59,16 +59,16 @@ export class PoolReport {
   #begin({ message }: StoreError): Trouble {
     if (this.#trouble !== undefined) return this.#trouble;
     const since = performance.now();
-    const delayMs = Math.max(lossesCountMs, this.#toldAt + outagesToldEveryMs - since);
-    this.#timer = setTimeout(() => this.#tell(), delayMs).unref();
+    const delayMs = Math.max(lossesCountMs, this.#reportedAt + outagesReportedEveryMs - since);
+    this.#timer = setTimeout(() => this.#report(), delayMs).unref();
     return { since, reason: message, isUnreachable: false, lost: 0 };
   }
 
-  #tell(): void {
+  #report(): void {
     if (this.#trouble === undefined) return;
     const { reason, isUnreachable, lost } = this.#trouble;
-    this.#told = isUnreachable ? "unreachable" : "lost";
-    this.#toldAt = performance.now();
+    this.#reported = isUnreachable ? "unreachable" : "lost";
+    this.#reportedAt = performance.now();
     const message = isUnreachable ? "database unreachable" : "database connections lost";
     this.#logger.warn(message, { connectionsLost: lost, reason });
   }

@@ -8,12 +8,12 @@ import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
 import { damagedRow } from "./errors.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
+import { dropMaintainedCount } from "./maintained-count.ts";
 import { ConnectionPool } from "./pool.ts";
 import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { holdLease, lockByName, notify } from "./sharing.ts";
-import { countSubscriptions, keepCount } from "./subscription-count.ts";
 
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
@@ -31,7 +31,7 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
   const { description } = options.address;
   const open = async (): Promise<SqlDatabase> => openPostgres(options);
   const types = { bytesType: "bytea", keyType: "bigserial", orderedTextType: 'text collate "C"' } as const;
-  return { description, ...types, keepCount, open };
+  return { description, ...types, dropMaintainedCount, open };
 }
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
@@ -61,7 +61,6 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     checkTables: async () => {},
     reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
     damaged: (what) => damagedRow(options.address.description, what),
-    countSubscriptions: async () => countSubscriptions(relaxed),
     close: async () => pool.end(),
   };
 }

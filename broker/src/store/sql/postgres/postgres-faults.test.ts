@@ -179,7 +179,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const store = await started({}, { connectionsMax: 4, logger: listing(lines) });
     lines.length = 0;
     const call = async () => Promise.allSettled(Array.from({ length: 8 }, async () => store.findHead(group)));
-    const callUntilTold = async (message: string) => {
+    const callUntilReported = async (message: string) => {
       while (lines.every(([, told]) => told !== message)) {
         await call();
         await new Promise((resolve) => setImmediate(resolve));
@@ -187,9 +187,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     };
     await connectAll(server, await session(), { call, connections: 4 });
     await server.halt(way);
-    await callUntilTold("database unreachable");
+    await callUntilReported("database unreachable");
     await server.resume();
-    await callUntilTold("database reached again");
+    await callUntilReported("database reached again");
     // On a busy machine the first failed connection may come late.
     const told = lines.filter(([, message]) => message !== "database connections lost");
     expect(lines.length - told.length).toBeLessThanOrEqual(1);

@@ -10,6 +10,7 @@ import { testSessionStore } from "../../../ports/session-store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../../ports/store-examples.contract.ts";
 import { testSqlDamage } from "../sql-damage.contract.ts";
+import { testSqlSessionDamage } from "../sql-session-damage.contract.ts";
 import { testSqlStatements } from "../sql-statements.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator } from "./coordination/postgres-coordinator.ts";
@@ -33,6 +34,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });
   };
   testSqlDamage("PostgreSQL", createBackend);
+  testSqlSessionDamage("PostgreSQL", createBackend);
   testSqlStatements("PostgreSQL", createBackend);
   testJournal("PostgreSQL", create);
   testGroupRecords("PostgreSQL", create);
@@ -84,6 +86,17 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       }
       expect(await one.findTopic(group, alpha)).toMatchObject({ sequence: 8 });
       expect(await other.countEventsAfter(group, alpha, positionZero)).toBe(6);
+    });
+
+    it("a row that the database refuses leaves the rows inserted at the same time alone", async () => {
+      const urls = ["http://one/", "http://two/", "http://nul/\0", "http://three/"];
+      const answers = await Promise.allSettled(
+        urls.map(async (url, number) =>
+          one.insertSubscription(subscriptionOf(number, { delivery: webhookTo({ url }) }), 0),
+        ),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+      expect(await other.countSubscriptions()).toBe(3);
     });
 
     it("gives an identifier to one of several callers", async () => {

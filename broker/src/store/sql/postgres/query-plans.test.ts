@@ -4,10 +4,12 @@ import { silentLogger } from "../../../lib/logger.ts";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
+import type { ShareId } from "../../../ports/session-store.ts";
 import { eventsAfterEach, eventsOfStretch } from "../count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
+import { findReturned, findReturning } from "../sql-shares.ts";
 import { findSubscriptions } from "../subscription-queries.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
@@ -154,6 +156,15 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan/);
   });
 
+  it("returned events of shares go by share", async () => {
+    const shareId = "share-1" as ShareId;
+    for (const query of [findReturned(database.relaxed, shareId, 9), findReturning(database, [shareId])]) {
+      const plan = (await planOf(query.compile(), true)).join("\n");
+      expect(plan).toMatch(/(Index|Index Only|Bitmap Index) Scan (using|on) share_events_by_position/);
+      expect(plan).not.toMatch(/Seq Scan on share_events/);
+    }
+  });
+
   /** Rolled back, so that the statistics of `analyze` are discarded. */
   async function planOf(query: CompiledQuery, known: boolean): Promise<readonly string[]> {
     const lines: string[] = [];
@@ -180,6 +191,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
       `insert into subscriptions
        select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
+      `insert into share_events select 'share-' || n % 100, n, 'a', 'session-' || n % 1000, 0, 0 from generate_series(1, 20000) n`,
     ];
     for (const statement of statements) await server.query(statement);
   }

@@ -17,6 +17,19 @@ export const rowWriter: RowWriter = {
   insertBatches: async (transaction, rows) => {
     for (const page of pagesOf(rows)) await transaction.insertInto("batches").values(page).execute();
   },
+  insertSubscriptions: async (transaction, rows) => {
+    const made = [];
+    for (const page of pagesOf(rows)) {
+      const insert = transaction.insertInto("subscriptions").values(page);
+      made.push(
+        ...(await insert
+          .onConflict((taken) => taken.column("id").doNothing())
+          .returning("id")
+          .execute()),
+      );
+    }
+    return made;
+  },
 };
 
 /** No two transactions change topics of one group at once, so the order of the rows does not matter. */

@@ -57,7 +57,6 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
       onFault(error);
       return error;
     },
-    countSubscriptions: async () => Number((await subscriptionCount(relaxed).executeTakeFirst())?.count ?? 0),
     close: async () => {
       await session.close();
       if (!keepsLog()) await setLogMode(file);
@@ -91,11 +90,6 @@ async function findDamage(database: Kysely<Schema>, table: string): Promise<stri
   const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check(${sql.raw(table)})`.execute(database);
   const first = rows[0]?.integrity_check;
   return first === "ok" ? undefined : first;
-}
-
-/** Queried only at a start: then the one process counts by itself. */
-export function subscriptionCount(database: Kysely<Schema>) {
-  return database.selectFrom("subscriptions").select(({ fn }) => fn.countAll().as("count"));
 }
 
 function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {

@@ -1,12 +1,12 @@
 import { topicRegistryBytecode } from "@stele/contracts";
+import { type Hex, toHex } from "@stele/eth/node";
 import { encodeEvents, merkleRoot } from "@stele/wire";
 import type { EventPayload } from "../../../../domain/event.ts";
 import type { Address } from "../../../../domain/topic.ts";
-import { type Hex, toHex } from "../../hex.ts";
-import { encodePublish } from "../../write/publish-calldata.ts";
-import { openCalldata } from "../../registry/registry.ts";
 import type { EvmProvider } from "../../endpoint/rpc.ts";
+import { openCalldata } from "../../registry/registry.ts";
 import { type Anvil, startAnvil } from "../../testing/anvil.ts";
+import { encodePublish } from "../../write/publish-calldata.ts";
 import { addressOf, type Published } from "./prove.ts";
 
 /** An account that anvil holds the key of. */

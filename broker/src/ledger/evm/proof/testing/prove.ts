@@ -1,9 +1,10 @@
-import { findBytes, formatEventId, type HexText, type Proof, toHexText, topicAddress, topicDigest } from "@stele/wire";
+import { findBytes, type Hex, toHexText } from "@stele/eth";
+import { formatEventId, type Proof, topicAddress, topicDigest } from "@stele/wire";
 import type { EventPayload } from "../../../../domain/event.ts";
-import { parseTopicName } from "../../../../domain/topic-name.ts";
-import type { Address } from "../../../../domain/topic.ts";
-import { toProof } from "../../../../engine/query/to-proof.ts";
 import { toPosition } from "../../../../domain/position.ts";
+import type { Address } from "../../../../domain/topic.ts";
+import { parseTopicName } from "../../../../domain/topic-name.ts";
+import { toProof } from "../../../../engine/query/to-proof.ts";
 import type { EvmProvider } from "../../endpoint/rpc.ts";
 import { ProofMaker } from "../proof-maker.ts";
 
@@ -47,8 +48,8 @@ export async function prove(
 }
 
 /** What a trustworthy node says the hash of a block is. */
-export async function blockHash(provider: EvmProvider, blockNumber: number): Promise<HexText> {
+export async function blockHash(provider: EvmProvider, blockNumber: number): Promise<Hex> {
   const params = [`0x${blockNumber.toString(16)}`, false];
-  const block = (await provider.request({ method: "eth_getBlockByNumber", params })) as { hash: HexText }; // A block.
+  const block = (await provider.request({ method: "eth_getBlockByNumber", params })) as { hash: Hex }; // A block.
   return block.hash;
 }

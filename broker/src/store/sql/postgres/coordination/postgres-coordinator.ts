@@ -103,7 +103,7 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#leases.release(lease);
   }
 
-  async tellAhead(ahead: ChainAhead): Promise<void> {
+  async reportAhead(ahead: ChainAhead): Promise<void> {
     await tell(this.#usual.queries, [{ kind: "ahead", ...ahead }]);
   }
 

@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { databaseAddress } from "./compose-database.ts";
+import { adminRole } from "./config/access-settings.ts";
+import { openHosts } from "./config/access-conflicts.ts";
+import { isClustered } from "./config/derived.ts";
+import { environmentName } from "./config/setting.ts";
+import type { Config } from "./config/settings.ts";
+import { type AccessRule, ruleActions } from "./domain/access-rule.ts";
+import type { KeyOptions } from "./engine/access/create-access.ts";
+import type { Logger } from "./lib/logger.ts";
+import type { ApiKeys } from "./ports/api-keys.ts";
+import { createPostgresApiKeys } from "./store/sql/postgres/postgres-api-keys.ts";
+import { createSqliteApiKeys } from "./store/sql/sqlite/sqlite-api-keys.ts";
+
+const everything: readonly AccessRule[] = [{ effect: "allow", actions: ruleActions }];
+
+/** How the broker knows its clients; undefined where access is off, which is said where others reach the broker. */
+export function createKeyOptions(config: Config, logger: Logger): KeyOptions | undefined {
+  if (config.access === undefined) {
+    warnOfAnonymous(config, logger);
+    return undefined;
+  }
+  return { apiKeys: createApiKeys(config, logger), roles: rolesOf(config), sha256 };
+}
+
+/** The table of keys: in the database that nodes share, else in a file of the data folder that must be there. */
+export function createApiKeys(config: Config, logger: Logger): ApiKeys {
+  if (isClustered(config)) return createPostgresApiKeys({ url: databaseAddress(config, logger), logger });
+  return createSqliteApiKeys(join(config.dataDir, "keys.sqlite"));
+}
+
+/** The configured roles, and the one that every broker has. */
+export function rolesOf({ access }: Pick<Config, "access">): ReadonlyMap<string, readonly AccessRule[]> {
+  return new Map([...Object.entries(access?.roles ?? {}), [adminRole, everything]]);
+}
+
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function warnOfAnonymous(config: Config, logger: Logger): void {
+  const hosts = openHosts(config).map((name) => config[name]);
+  if (hosts.length === 0) return;
+  logger.warn("ANYBODY WHO REACHES THIS BROKER MAY DO EVERYTHING", {
+    host: hosts.join(", "),
+    setting: environmentName("allowAnonymous"),
+    remedy: "configure access, see docs/access.md",
+  });
+}

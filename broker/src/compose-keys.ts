@@ -1,0 +1,208 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createApiKeys, rolesOf, sha256 } from "./compose-access.ts";
+import { isClustered } from "./config/derived.ts";
+import { loadConfig } from "./config/load-config.ts";
+import type { Config } from "./config/settings.ts";
+import { variableCharactersMax } from "./domain/access-rule.ts";
+import { formatKeyCredential } from "./engine/access/credential.ts";
+import { silentLogger } from "./lib/logger.ts";
+import type { ApiKey, ApiKeys } from "./ports/api-keys.ts";
+import { version } from "./version.ts";
+
+/** What the command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
+export interface KeysOutcome {
+  readonly exitCode: 0 | 1 | 2;
+  readonly output: string;
+  /** For the standard error. */
+  readonly problem: string;
+}
+
+const usage = `Usage: stele key create --principal NAME --role ROLE [--role ROLE ...] [--tenant NAME] [--expires 30d]
+       stele key list
+       stele key revoke ID
+
+Makes, lists and revokes keys of clients, also while brokers run: these know of it within a second. Give it the settings that the broker is started
+with, such as --data-dir or --config. "create" prints the key, which is stored nowhere: only its digest is.
+
+"--expires" takes a number of s, m, h or d; without it the key is valid until it is revoked. Roles are those of the setting "access", and "admin", which
+allows everything. Several keys may have one principal: to replace a key, create
+another one, give it to the client, then revoke the first.
+`;
+
+/** Keys of one broker. */
+const keysMax = 10_000;
+/** How long a key that was revoked or has expired is listed. */
+const keptMs = 30 * 24 * 60 * 60 * 1000;
+const dayMs = 24 * 60 * 60 * 1000;
+/** Longest validity of a key that expires, in milliseconds: ten years. */
+const validMsMax = 3_650 * dayMs;
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
+/** Tries while another process changes keys. */
+const triesMax = 20;
+const secretBytes = 32;
+const idBytes = 8;
+const namePattern = new RegExp(`^[0-9A-Za-z._-]{1,${variableCharactersMax}}$`);
+/** Owns what was made without a key. */
+const reservedName = "anonymous";
+
+/** A mistake of whoever typed the command. */
+class UsageError extends Error {}
+
+/** Runs `stele key` with the arguments after that word. It never throws. */
+export async function runKeys(
+  argv: readonly string[],
+  { env, now }: { readonly env: Readonly<Record<string, string | undefined>>; readonly now: () => number },
+): Promise<KeysOutcome> {
+  const [action, ...words] = argv;
+  if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
+    return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
+  }
+  try {
+    const order = readOrder(words);
+    const loaded = loadConfig({ env, argv: order.settings, readFile: (path) => readFileSync(path, "utf8"), version });
+    if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
+    if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
+    const output = await onKeys(loaded.config, (keys) => run(keys, { action, order, now, config: loaded.config }));
+    return { exitCode: 0, output, problem: "" };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { exitCode: error instanceof UsageError ? 2 : 1, output: "", problem: `stele key: ${reason}\n` };
+  }
+}
+
+interface Order {
+  /** What is not the command's own. */
+  readonly settings: readonly string[];
+  readonly positional: readonly string[];
+  readonly principal: string | undefined;
+  readonly tenant: string | undefined;
+  readonly expires: string | undefined;
+  readonly roles: readonly string[];
+}
+
+interface Run {
+  readonly action: string;
+  readonly order: Order;
+  readonly config: Config;
+  readonly now: () => number;
+}
+
+const ownFlags = ["--principal", "--tenant", "--expires", "--role"] as const;
+
+/** Every flag but the command's own is a setting of the broker, and has a value. */
+function readOrder(words: readonly string[]): Order {
+  const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
+  const [settings, positional]: [string[], string[]] = [[], []];
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? "";
+    const [flag = "", inline] = word.split(/=(.*)/s);
+    if (!word.startsWith("--")) positional.push(word);
+    else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
+    else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
+  }
+  const last = (flag: string): string | undefined => given.get(flag)?.at(-1);
+  return {
+    settings,
+    positional,
+    principal: last("--principal"),
+    tenant: last("--tenant"),
+    expires: last("--expires"),
+    roles: given.get("--role") ?? [],
+  };
+}
+
+async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<Result>): Promise<Result> {
+  if (!isClustered(config) && !existsSync(config.dataDir)) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const keys = createApiKeys(config, silentLogger);
+  await retried(() => keys.start());
+  try {
+    return await retried(() => task(keys));
+  } finally {
+    await keys.stop();
+  }
+}
+
+/** SQLite refuses a process while another one writes. */
+async function retried<Result>(task: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await task();
+    } catch (error) {
+      const isBusy = error instanceof Error && /locked|busy/i.test(error.message);
+      if (!isBusy || tries >= triesMax) throw error;
+    }
+  }
+}
+
+async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<string> {
+  switch (action) {
+    case "create":
+      return create(keys, order, { now: now(), config });
+    case "list":
+      return (await keys.listApiKeys(0)).map((key) => toLine(key, now())).join("");
+    case "revoke":
+      return revoke(keys, order, now());
+    default:
+      throw new UsageError(`"${action}" is none of create, list, revoke; see stele key --help`);
+  }
+}
+
+async function create(
+  keys: ApiKeys,
+  order: Order,
+  { now, config }: { readonly now: number; readonly config: Config },
+): Promise<string> {
+  const { principal, tenant, roles } = order;
+  checkName("--principal", principal);
+  if (tenant !== undefined) checkName("--tenant", tenant);
+  const known = rolesOf(config);
+  const unknown = roles.find((role) => !known.has(role));
+  if (unknown !== undefined) {
+    throw new UsageError(`--role ${unknown} is none of the roles ${[...known.keys()].join(", ")}`);
+  }
+  if (roles.length === 0) throw new UsageError("--role is missing");
+  const secret = randomBytes(secretBytes).toString("base64url");
+  const id = randomBytes(idBytes).toString("hex");
+  const digest = sha256(secret);
+  const times = { createdAt: now, expiresAt: toExpiry(order.expires, now), revokedAt: undefined };
+  await keys.pruneApiKeys(now - keptMs);
+  if (!(await keys.insertApiKey({ id, digest, principal, tenant, roles, ...times }, keysMax))) {
+    throw new Error(`there are ${keysMax} keys already`);
+  }
+  return `${formatKeyCredential({ id, secret })}\n`;
+}
+
+function checkName(flag: string, name: string | undefined): asserts name is string {
+  if (name === undefined || !namePattern.test(name) || name === reservedName) {
+    throw new UsageError(`${flag} must be 1 to ${variableCharactersMax} letters, digits, dots, hyphens or underscores`);
+  }
+}
+
+function toExpiry(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  const [, count = "", unit = ""] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const validMs = Number(count) * (unitMs[unit] ?? 0);
+  if (validMs === 0 || validMs > validMsMax)
+    throw new UsageError("--expires must be like 90s, 12h or 30d, and at most 3650d");
+  return now + validMs;
+}
+
+/** Takes the key as well: whoever finds one need not know which part is its identifier. */
+async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<string> {
+  const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
+  if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");
+  if (!(await keys.revokeApiKey(id, now))) throw new Error(`there is no key ${id}`);
+  return `revoked ${id}\n`;
+}
+
+function toLine({ id, principal, tenant, roles, expiresAt, revokedAt }: ApiKey, now: number): string {
+  const owner = tenant === undefined ? principal : `${tenant}/${principal}`;
+  return `${[id, owner, roles.join(","), toState(expiresAt, revokedAt, now)].join("  ")}\n`;
+}
+
+function toState(expiresAt: number | undefined, revokedAt: number | undefined, now: number): string {
+  if (revokedAt !== undefined) return `revoked ${new Date(revokedAt).toISOString()}`;
+  if (expiresAt === undefined) return "valid";
+  return `${expiresAt <= now ? "expired" : "valid until"} ${new Date(expiresAt).toISOString()}`;
+}

@@ -1,0 +1,28 @@
+import { adminPortOf } from "./admin-port.ts";
+import { isLoopback, listensOnLoopbackOnly } from "./derived.ts";
+import { environmentName } from "./setting.ts";
+import type { Config } from "./settings.ts";
+
+type AccessParts = Pick<Config, "host" | "access" | "allowAnonymous" | "adminHost" | "adminPort">;
+
+/** A broker that others reach, and that nobody protects, must be wanted. */
+export function accessConflicts(config: AccessParts): readonly string[] {
+  const { access, allowAnonymous } = config;
+  if (access !== undefined && allowAnonymous) {
+    return [`${environmentName("allowAnonymous")} has no effect if access is configured: set only one of the two`];
+  }
+  if (access !== undefined || allowAnonymous) return [];
+  return openHosts(config).map(
+    (name) =>
+      `${environmentName(name)} is ${config[name]}, where others reach the broker, and they could do everything: configure "access" (docs/access.md), or allow that by ${environmentName("allowAnonymous")}=true`,
+  );
+}
+
+/** The settings whose addresses other machines reach. */
+export function openHosts(config: Omit<AccessParts, "allowAnonymous">): readonly ("host" | "adminHost")[] {
+  const operators = adminPortOf(config);
+  return [
+    ...(listensOnLoopbackOnly(config) ? [] : (["host"] as const)),
+    ...(operators === undefined || isLoopback(operators.host) ? [] : (["adminHost"] as const)),
+  ];
+}

@@ -1,0 +1,111 @@
+import { quote } from "@stele/wire";
+import { z } from "zod";
+import { type AccessRule, isRuleFilter, ruleActions } from "../domain/access-rule.ts";
+import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
+
+const section = "Access";
+
+/** Maximum number of roles. */
+const rolesMax = 1_000;
+/** Maximum number of rules of a role. A publish to a topic that its key has not published to yet looks at each. */
+const rulesPerRoleMax = 100;
+
+/** The role that every broker has: everything is allowed. */
+export const adminRole = "admin";
+
+/** What may be done with which role. */
+export interface AccessConfig {
+  readonly roles: Readonly<Record<string, readonly AccessRule[]>>;
+}
+
+const rule = z.strictObject({
+  effect: z.enum(["allow", "deny"]).default("allow"),
+  actions: z.array(z.enum(ruleActions)).min(1),
+  groupId: z.string().min(1).optional(),
+  filter: z.string().optional(),
+});
+
+const shape = z.strictObject({
+  roles: z
+    .record(
+      z.string().regex(/^[0-9A-Za-z._-]{1,64}$/, "a role is 1 to 64 letters, digits, dots, hyphens or underscores"),
+      z.array(rule).max(rulesPerRoleMax),
+    )
+    .refine((roles) => Object.keys(roles).length <= rolesMax, `more than ${rolesMax} roles`)
+    .refine(
+      (roles) => !Object.hasOwn(roles, adminRole),
+      `the role ${adminRole} is there already, and allows everything`,
+    )
+    .default({}),
+});
+
+/** The `access` setting: an object in a config file, the same as JSON text elsewhere. */
+const accessSetting: Setting<AccessConfig | undefined> = {
+  section,
+  description:
+    "Turns access on: every call then needs a key (`stele key create`), and the rules of the key's roles say what it may do; see [access.md](access.md).",
+  default: undefined,
+  defaultText: "off: whoever reaches the broker may do everything",
+  rule: 'a JSON object such as {"roles": {"producer": [{"actions": ["publish"], "filter": "orders/#"}]}}',
+  explains: true,
+  schema: z.unknown().transform((value, context): AccessConfig | undefined => {
+    const parsed = shape.safeParse(value);
+    const problems = parsed.success ? findProblems(parsed.data) : parsed.error.issues.map(toProblem);
+    for (const message of problems) context.addIssue({ code: "custom", message });
+    return parsed.success ? parsed.data : undefined;
+  }),
+  decode: decodeJson,
+};
+
+/** Settings of who may do what. */
+export const accessSettings = {
+  access: accessSetting,
+  allowAnonymous: truth({
+    section,
+    description:
+      "Lets a broker without `access` listen on an address that other machines reach: whoever reaches it may do everything. The broker logs a warning at each start.",
+    default: false,
+  }),
+  adminHost: text({
+    section,
+    description: "Address of the operators' listener; see `adminPort`.",
+    default: "127.0.0.1",
+    rule: "an address or a host name",
+    check: (value) => /^[0-9A-Za-z.:_-]{1,253}$/.test(value),
+  }),
+  adminPort: optional(
+    portOrOff({
+      section,
+      description:
+        "Port of a listener for operators, which alone serves `/metrics`, `/admin` and `/chain`; 0 takes any free one. `off` serves them at `port`, without `access`, or not at all, with it.",
+      default: "off",
+    }),
+    "`off` without `access`, else 8081",
+  ),
+} as const satisfies SettingsTable;
+
+function findProblems({ roles }: AccessConfig): readonly string[] {
+  return Object.entries(roles).flatMap(([role, rules]) =>
+    rules.flatMap(({ filter, actions }, index) => {
+      const path = `access.roles.${role}[${index}]`;
+      if (filter !== undefined && !isRuleFilter(filter)) {
+        return [`${path}.filter: ${quote(filter)} is not a filter; its variables are \${principal} and \${tenant}`];
+      }
+      const isIdle = filter !== undefined && actions.includes("admin");
+      return isIdle ? [`${path}: admin is of no topic: give it in a rule without a filter`] : [];
+    }),
+  );
+}
+
+function toProblem({ path, message }: z.core.$ZodIssue): string {
+  return `${["access", ...path].join(".")}: ${message}`;
+}
+
+/** Text that is not JSON stays text, which is no object. */
+function decodeJson(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}

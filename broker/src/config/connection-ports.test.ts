@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { version } from "../version.ts";
+import { loadConfig } from "./load-config.ts";
+import { portOf, serves } from "./connection-ports.ts";
+
+function load(...argv: readonly string[]) {
+  return loadConfig({ env: {}, argv, readFile: () => "", version });
+}
+
+function problemsOf(...argv: readonly string[]): readonly string[] {
+  const outcome = load(...argv);
+  return outcome.status === "refused" ? outcome.problems : [];
+}
+
+it.each([
+  [
+    ["--mqtt-tls-port", "8883"],
+    [
+      "STELE_MQTT_TLS_CERTIFICATE_FILE must be given with STELE_MQTT_TLS_PORT",
+      "STELE_MQTT_TLS_KEY_FILE must be given with STELE_MQTT_TLS_PORT",
+    ],
+  ],
+  [["--mqtt-tls-key-file", "key.pem"], ["STELE_MQTT_TLS_KEY_FILE has no effect without STELE_MQTT_TLS_PORT"]],
+  [["--mqtt-tls-port", "0", "--mqtt-tls-key-file", "k", "--mqtt-tls-certificate-file", "c"], []],
+  [["--stomp-tls-key-file", "key.pem"], ["STELE_STOMP_TLS_KEY_FILE has no effect without STELE_STOMP_TLS_PORT"]],
+] as const)("finds what is missing or idle in %j", (argv, problems) => {
+  expect(problemsOf(...argv)).toEqual(problems);
+});
+
+it.each([
+  [[], { port: 1883, isChosen: false }, true],
+  [["--mqtt-port", "1884"], { port: 1884, isChosen: true }, true],
+  [["--mqtt-port", "off"], undefined, false],
+] as const)("takes the MQTT port from %j", (argv, port, isServed) => {
+  const outcome = load(...argv);
+  if (outcome.status !== "loaded") throw new Error(outcome.status);
+  expect(portOf(outcome.config, "mqtt")).toEqual(port);
+  expect(serves(outcome.config, "mqtt")).toBe(isServed);
+});
+
+const ports = { mqttPort: undefined, mqttTlsPort: "off", stompPort: undefined, stompTlsPort: "off" } as const;
+
+it("serves STOMP at its default port", () => {
+  expect(portOf(ports, "stomp")).toEqual({ port: 61_613, isChosen: false });
+  expect(serves({ ...ports, stompPort: "off" }, "stomp")).toBe(false);
+});
+
+it("allows MQTT and STOMP on nodes that share a database", () => {
+  const groups = JSON.stringify([{ id: "1", endpoints: ["http://chain"] }]);
+  const database = ["--database-url", "postgres://db/stele", "--advertised-address", "node:1", "--groups", groups];
+  expect(problemsOf(...database, "--mqtt-port", "1883", "--stomp-port", "61613")).toEqual([]);
+});

@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import type { ApiKey } from "../../ports/api-keys.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { formatKeyCredential } from "./credential.ts";
+import { KeyRing, keysReadEveryMs, keysStaleMsMax } from "./key-ring.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const secretOf = (id: string): string => id.repeat(3).slice(0, 43);
+const ids = ["a", "b", "c"].map((digit) => digit.repeat(16)) as [string, string, string];
+const roles = new Map<string, readonly AccessRule[]>([
+  ["producer", [{ effect: "allow", actions: ["publish"], filter: "${tenant}/#" }]],
+  ["consumer", [{ effect: "allow", actions: ["subscribe"], filter: "${tenant}/#" }]],
+]);
+
+function keyOf(id: string, fields: Partial<ApiKey> = {}): ApiKey {
+  const digest = sha256(secretOf(id));
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  return { id, digest, principal: "billing", tenant: "acme", roles: ["producer"], ...times, ...fields };
+}
+
+const credentialOf = (id: string): string => formatKeyCredential({ id, secret: secretOf(id) });
+
+let clock: VirtualClock;
+let table: MemoryApiKeys;
+let checks: number;
+let ring: KeyRing;
+let isReadable: boolean;
+beforeEach(async () => {
+  clock = new VirtualClock();
+  table = new MemoryApiKeys();
+  checks = 0;
+  isReadable = true;
+  await table.insertApiKey(keyOf(ids[0]), 10);
+  const apiKeys = {
+    start: () => table.start(),
+    stop: () => table.stop(),
+    listApiKeys: (after: number) => (isReadable ? table.listApiKeys(after) : Promise.reject(new Error("gone"))),
+  };
+  ring = new KeyRing({ apiKeys, roles, sha256, clock, logger: silentLogger, onChecked: () => void (checks += 1) });
+  await ring.start();
+});
+afterEach(() => ring.stop());
+
+const faultOf = (credential: string | undefined): string | undefined => ring.findFault(ring.authenticate(credential));
+
+it("knows a key from the start, and gives all its callers one principal", () => {
+  const principal = ring.authenticate(credentialOf(ids[0]));
+  expect(principal).toMatchObject({ kind: "known", id: "acme/billing", tenant: "acme", keyId: ids[0] });
+  expect(ring.authenticate(credentialOf(ids[0]))).toBe(principal);
+  expect(ring.findFault(principal)).toBeUndefined();
+});
+
+it.each([
+  ["nothing", undefined, "none was given"],
+  ["a blank text", "", "the credential is none of this broker's"],
+  ["an unknown id", formatKeyCredential({ id: "f".repeat(16), secret: secretOf(ids[0]) }), "the credential is none"],
+  ["a wrong secret", formatKeyCredential({ id: ids[0], secret: "b".repeat(43) }), "the credential is none"],
+  ["another key's secret", formatKeyCredential({ id: ids[0], secret: secretOf(ids[1]) }), "the credential is none"],
+  ["a longer secret", `${credentialOf(ids[0])}x`, "the credential is none"],
+  ["the stored digest", `stele_${ids[0]}_${sha256(secretOf(ids[0]))}`, "the credential is none"],
+  ["two lines", `${credentialOf(ids[0])}\n`, "the credential is none"],
+])("refuses %s", (_, credential, fault) => {
+  expect(faultOf(credential)).toContain(fault);
+});
+
+it("learns of a new key, and of a revoked one, within a second", async () => {
+  await table.insertApiKey(keyOf(ids[1]), 10);
+  expect(faultOf(credentialOf(ids[1]))).toContain("none of this broker's");
+  await clock.advance(keysReadEveryMs + 1);
+  const principal = ring.authenticate(credentialOf(ids[1]));
+  expect(ring.findFault(principal)).toBeUndefined();
+  await table.revokeApiKey(ids[1], clock.now());
+  await clock.advance(keysReadEveryMs + 1);
+  expect(ring.findFault(principal)).toBe("the key is revoked");
+  expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
+  expect(checks).toBeGreaterThan(0);
+});
+
+it("refuses a key from the moment at which it expires", async () => {
+  await table.insertApiKey(keyOf(ids[1], { expiresAt: clock.now() + 10_000 }), 10);
+  await clock.advance(9_999);
+  expect(faultOf(credentialOf(ids[1]))).toBeUndefined();
+  await clock.advance(1);
+  expect(faultOf(credentialOf(ids[1]))).toBe("the key is expired");
+});
+
+it("lets nobody in while it has not read the keys for long, and goes on afterwards", async () => {
+  isReadable = false;
+  await clock.advance(keysStaleMsMax - 1_000);
+  expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
+  await clock.advance(2_000);
+  expect(() => faultOf(credentialOf(ids[0]))).toThrow("the keys cannot be read");
+  isReadable = true;
+  await clock.advance(1_000);
+  expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
+});
+
+it("calls a key expired also while it cannot read the keys", async () => {
+  await table.insertApiKey(keyOf(ids[1], { expiresAt: clock.now() + keysStaleMsMax }), 10);
+  await clock.advance(keysReadEveryMs + 1);
+  isReadable = false;
+  await clock.advance(2 * keysStaleMsMax);
+  expect(faultOf(credentialOf(ids[1]))).toBe("the key is expired");
+});
+
+describe("the keys of one owner", () => {
+  const owner = "acme/billing" as never; // As a key's principal has it.
+  const allows = (action: "publish" | "subscribe") =>
+    ring.rulesOf(owner)?.allows(action, { groupId: "1", topic: "acme/x" });
+
+  it("give it what they allow together, and after a revocation what the others allow", async () => {
+    await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"] }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    expect([allows("publish"), allows("subscribe")]).toEqual([true, true]);
+    await table.revokeApiKey(ids[0], clock.now());
+    await clock.advance(keysReadEveryMs + 1);
+    expect([allows("publish"), allows("subscribe"), ring.isAlive(owner)]).toEqual([false, true, true]);
+    await table.revokeApiKey(ids[1], clock.now());
+    await clock.advance(keysReadEveryMs + 1);
+    expect(ring.isAlive(owner)).toBe(false);
+    expect(ring.findFault(ring.recall(owner))).toBe("no key of its owner is valid any more");
+  });
+
+  it("give it no more what only an expired one allowed, also after its rights were asked for before", async () => {
+    await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"], expiresAt: clock.now() + 10_000 }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    expect([allows("publish"), allows("subscribe")]).toEqual([true, true]);
+    await clock.advance(10_000);
+    expect([allows("publish"), allows("subscribe")]).toEqual([true, false]);
+  });
+
+  it("are none of the same name in another tenant, or without one", async () => {
+    await table.insertApiKey(keyOf(ids[1], { tenant: undefined }), 10);
+    await table.insertApiKey(keyOf(ids[2], { tenant: "other" }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    const found = ids.map((id) => ring.authenticate(credentialOf(id)));
+    expect(found).toMatchObject([{ id: "acme/billing" }, { id: "billing" }, { id: "other/billing" }]);
+  });
+});
+
+it("gives a key with a role that is not configured no right of it", async () => {
+  await table.insertApiKey(keyOf(ids[1], { roles: ["gone"] }), 10);
+  await clock.advance(keysReadEveryMs + 1);
+  expect(ring.authenticate(credentialOf(ids[1]))).toMatchObject({ kind: "known", rules: { rules: [] } });
+});
+
+it("recalls nobody for an owner that it does not know", () => {
+  expect(ring.recall("anonymous" as never)).toMatchObject({ kind: "rejected" });
+});

@@ -1,0 +1,198 @@
+import { BrokerError } from "@stele/wire";
+import { type AccessRule, bindRules, type BoundRule } from "../../domain/access-rule.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { anonymous, type Known, type Owner, type Principal } from "./caller.ts";
+import { equalsInConstantTime, parseKeyCredential } from "./credential.ts";
+import { RuleSet } from "./rule-set.ts";
+
+/** Pause, in milliseconds, between two looks for changed keys. A key that is created or revoked counts everywhere after twice that. */
+export const keysReadEveryMs = 400;
+
+/** Without a look that succeeds, in milliseconds, nobody is let in any more: keys may have been revoked since. */
+export const keysStaleMsMax = 30_000;
+
+export interface KeyRingParts {
+  readonly apiKeys: Pick<ApiKeys, "start" | "stop" | "listApiKeys">;
+  /** The rules of each role. */
+  readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
+  /** SHA-256 of a text, in hexadecimal digits. */
+  readonly sha256: (text: string) => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called after each look: somebody's rights may have ended. */
+  readonly onChecked: () => void;
+}
+
+interface Entry {
+  readonly key: NumberedApiKey;
+  /** The same object for all callers with this key. */
+  readonly principal: Known;
+}
+
+interface Union {
+  readonly rules: RuleSet;
+  /** When the first of the keys that it unites expires, in milliseconds since the epoch. */
+  readonly validUntil: number;
+}
+
+const wrong = { kind: "rejected", reason: "the credential is none of this broker's" } as const;
+
+/** Every key, in memory, at most a second behind the table that all nodes and the command line share. */
+export class KeyRing {
+  readonly #parts: KeyRingParts;
+  readonly #entries = new Map<string, Entry>();
+  readonly #byOwner = new Map<Owner, Set<string>>();
+  readonly #unions = new Map<Owner, Union>();
+  readonly #stopping = new AbortController();
+  readonly #trouble: ReportedTrouble;
+  #running: Promise<void> = Promise.resolve();
+  #revision = 0;
+  #readAt = 0;
+
+  constructor(parts: KeyRingParts) {
+    this.#parts = parts;
+    this.#trouble = new ReportedTrouble(parts.logger, "keys not read", "keys read again");
+  }
+
+  /** @throws Error when the keys cannot be read. */
+  async start(): Promise<void> {
+    await this.#parts.apiKeys.start();
+    await this.#read();
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#parts.apiKeys.stop();
+  }
+
+  authenticate(credential: string | undefined): Principal {
+    if (credential === undefined) return anonymous;
+    const parsed = parseKeyCredential(credential);
+    if (parsed === undefined) return wrong;
+    const digest = this.#parts.sha256(parsed.secret);
+    const entry = this.#entries.get(parsed.id);
+    return entry !== undefined && equalsInConstantTime(digest, entry.key.digest) ? entry.principal : wrong;
+  }
+
+  /** As `Policy.findFault` says. */
+  findFault(principal: Principal): string | undefined {
+    if (principal.kind === "anonymous") return "none was given";
+    if (principal.kind === "rejected") return principal.reason;
+    const fault = this.#findKnownFault(principal);
+    const trouble = this.findTrouble();
+    if (fault !== undefined || trouble === undefined) return fault;
+    throw new BrokerError("storeUnreachable", { details: trouble });
+  }
+
+  /** As `Policy.findTrouble` says. */
+  findTrouble(): string | undefined {
+    const isStale = this.#parts.clock.monotonic() - this.#readAt > keysStaleMsMax;
+    return isStale ? "the keys cannot be read" : undefined;
+  }
+
+  /** By what was read last: a key expires also while the table cannot be read. */
+  #findKnownFault(principal: Known): string | undefined {
+    const key = this.#entries.get(principal.keyId ?? "")?.key;
+    if (key === undefined) return this.isAlive(principal.id) ? undefined : "no key of its owner is valid any more";
+    if (key.revokedAt !== undefined) return "the key is revoked";
+    return this.#isExpired(key) ? "the key is expired" : undefined;
+  }
+
+  /** Whether somebody has a key that is valid. */
+  isAlive(owner: Owner): boolean {
+    for (const id of this.#byOwner.get(owner) ?? []) {
+      const key = this.#entries.get(id)?.key;
+      if (key !== undefined && this.#isValid(key)) return true;
+    }
+    return false;
+  }
+
+  /** What the valid keys of an owner allow together, or all of its keys while none is valid; undefined for somebody unknown. */
+  rulesOf(owner: Owner): RuleSet | undefined {
+    const known = this.#unions.get(owner);
+    if (known !== undefined && this.#parts.clock.now() < known.validUntil) return known.rules;
+    const all = this.#entriesOf(owner);
+    const valid = all.filter(({ key }) => this.#isValid(key));
+    if (valid.length === 0) return all.length === 0 ? undefined : unite(all);
+    const union = { rules: unite(valid), validUntil: Math.min(...valid.map(({ key }) => key.expiresAt ?? Infinity)) };
+    this.#unions.set(owner, union);
+    return union.rules;
+  }
+
+  recall(owner: Owner): Principal {
+    const rules = this.rulesOf(owner);
+    const tenant = this.#entriesOf(owner)[0]?.principal.tenant;
+    if (rules === undefined) return { kind: "rejected", reason: "its owner is not known" };
+    return { kind: "known", id: owner, tenant, rules, expiresAt: undefined, keyId: undefined };
+  }
+
+  #entriesOf(owner: Owner): readonly Entry[] {
+    const ids = [...(this.#byOwner.get(owner) ?? [])];
+    return ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined);
+  }
+
+  #isValid(key: NumberedApiKey): boolean {
+    return key.revokedAt === undefined && !this.#isExpired(key);
+  }
+
+  #isExpired({ expiresAt }: NumberedApiKey): boolean {
+    return expiresAt !== undefined && expiresAt <= this.#parts.clock.now();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, onChecked } = this.#parts;
+    const { signal } = this.#stopping;
+    for (;;) {
+      await pause(clock, keysReadEveryMs, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#read();
+        this.#trouble.done();
+      } catch (error) {
+        this.#trouble.failed(error);
+      }
+      onChecked();
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { apiKeys, clock } = this.#parts;
+    const startedAt = clock.monotonic();
+    for (const key of await apiKeys.listApiKeys(this.#revision)) {
+      this.#put(key);
+      this.#revision = key.revision;
+    }
+    this.#readAt = startedAt;
+  }
+
+  #put(key: NumberedApiKey): void {
+    const { tenant, principal: name } = key;
+    const id = (tenant === undefined ? name : `${tenant}/${name}`) as Owner; // What an owner is.
+    const rules = this.#entries.get(key.id)?.principal.rules ?? new RuleSet(this.#rulesOfKey(key));
+    const principal: Known = { kind: "known", id, tenant, rules, expiresAt: key.expiresAt, keyId: key.id };
+    this.#entries.set(key.id, { key, principal });
+    this.#unions.delete(id);
+    const ids = this.#byOwner.get(id) ?? new Set();
+    this.#byOwner.set(id, ids.add(key.id));
+  }
+
+  #rulesOfKey({ id, roles, principal, tenant }: NumberedApiKey): readonly BoundRule[] {
+    return roles.flatMap((role) => {
+      const rules = this.#parts.roles.get(role);
+      if (rules === undefined) this.#parts.logger.warn("key has a role that is not configured", { keyId: id, role });
+      return bindRules(rules ?? [], { principal, tenant });
+    });
+  }
+}
+
+function unite(entries: readonly Entry[]): RuleSet {
+  const [first] = entries;
+  if (first !== undefined && entries.length === 1) return first.principal.rules;
+  return new RuleSet(entries.flatMap(({ principal }) => principal.rules.rules));
+}

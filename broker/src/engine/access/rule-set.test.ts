@@ -1,0 +1,26 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { RuleSet } from "./rule-set.ts";
+
+const mebibyte = 1024 * 1024;
+
+it("remembers no decision about a text that is no topic, or no group", () => {
+  const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);
+  const long = (number: number): string => Buffer.alloc(mebibyte, String(number)).toString();
+  const before = usedBytes();
+  for (let number = 0; number < 50; number += 1) {
+    expect(rules.allows("read", { groupId: long(number), topic: "a" })).toBe(true);
+    expect(rules.allows("read", { groupId: "1", topic: long(number) })).toBe(true);
+  }
+  expect(usedBytes() - before).toBeLessThan(10 * mebibyte);
+  expect(rules.allows("publish", { groupId: "1", topic: "a" })).toBe(false);
+});
+
+function usedBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
+  collect();
+  return process.memoryUsage().heapUsed;
+}

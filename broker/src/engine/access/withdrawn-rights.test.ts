@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Attachment, AttachOrder } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import { allowAll } from "./policy.ts";
+
+let engine: TestEngine;
+let denied: string | undefined;
+beforeEach(async () => {
+  denied = undefined;
+  engine = await TestEngine.start({ policy: { ...allowAll, mayReceive: (_, { topic }) => topic !== denied } });
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+  const attached = engine.broker.attach(
+    {
+      groupId: undefined,
+      protocol: "MQTT",
+      key: "c",
+      isClean: false,
+      windowMax: 1,
+      will: undefined,
+      expiryMs: 60_000,
+      onConnected: () => {},
+      ...order,
+    },
+    peer,
+  );
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return attachment;
+}
+
+const orderOf = (text: string, retained?: "always") => ({
+  filter: parseTopicFilter(text),
+  qos: 1 as const,
+  isNoLocal: false,
+  isRetainAsPublished: false,
+  identifier: undefined,
+  retained,
+});
+const topicsOf = ({ deliveries }: RecordingPeer): string[] => deliveries.map(({ event }) => event.topic);
+
+it("an event that waits in front of a full window is passed once the right to its topic has ended", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  await attachment.subscribe([orderOf("#")]);
+  await engine.publishMany("a", 2);
+  await engine.publish("b", "b");
+  expect(topicsOf(peer)).toEqual(["a"]);
+  denied = "a";
+  attachment.session.acknowledge(peer.deliveries[0]?.ticket ?? 0);
+  await engine.clock.settle();
+  expect(topicsOf(peer)).toEqual(["a", "b"]);
+});
+
+it("a client that returns gets no event again to which its right has ended, and that event holds up no other", async () => {
+  const attachment = await attach(new RecordingPeer());
+  await attachment.subscribe([orderOf("#")]);
+  await engine.publish("a", "a");
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  denied = "a";
+  const peer = new RecordingPeer();
+  await attach(peer);
+  await engine.publish("b", "b");
+  expect(topicsOf(peer)).toEqual(["b"]);
+});
+
+it("a client that rejects an event does not get it again once its right has ended", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  await attachment.subscribe([orderOf("#")]);
+  await engine.publish("a", "a");
+  await engine.publish("b", "b");
+  denied = "a";
+  attachment.session.reject(peer.deliveries[0]?.ticket ?? 0, "one");
+  await engine.clock.advance(60_000);
+  expect(topicsOf(peer)).toEqual(["a", "b"]);
+});
+
+it("a retained event that waits for room is passed once the right to its topic has ended", async () => {
+  await engine.broker.open({ topic: "c", groupId: undefined });
+  const retained = { groupId: undefined, content: new Uint8Array([1]), extensions: [["svc-retain", "true"]] as const };
+  for (const topic of ["a", "b", "c"]) {
+    engine.broker.submit({ ...retained, topic }, () => {});
+    await engine.clock.advance(100);
+  }
+  const peer = new RecordingPeer();
+  const attachment = await attach(peer);
+  await attachment.subscribe([orderOf("#", "always")]);
+  await engine.clock.settle();
+  expect(topicsOf(peer)).toEqual(["a"]);
+  denied = "b";
+  attachment.session.acknowledge(peer.deliveries[0]?.ticket ?? 0);
+  await engine.clock.settle();
+  expect(topicsOf(peer)).toEqual(["a", "c"]);
+});
+
+it("a callback that is tried again ends once the right to its topic has ended, and the next one is made", async () => {
+  engine.sink.receive("http://receiver/", ({ event }) =>
+    event.topic === "a" ? { status: "failed", reason: "down" } : { status: "accepted" },
+  );
+  await engine.subscribe("#");
+  await engine.publish("a", "a");
+  await engine.publish("b", "b");
+  await engine.clock.advance(1_000);
+  const tried = engine.sink.attempts.length;
+  expect(engine.sink.attempts.map(({ event }) => event.topic)).not.toContain("b");
+  denied = "a";
+  await engine.clock.advance(600_000);
+  expect(engine.sink.attempts.slice(tried).map(({ event }) => event.topic)).toEqual(["b"]);
+  const [row] = await engine.listSubscriptions();
+  expect(row).toMatchObject({ notifiedCount: 1 });
+});

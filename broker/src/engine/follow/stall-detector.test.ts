@@ -1,0 +1,238 @@
+import { encodeEvents } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { topicAddress } from "../../ledger/memory/memory-chain.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { pause } from "../../lib/pause.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+const topic = { topic: "a", groupId: undefined };
+const never = new Promise<never>(() => {});
+let cluster: TestCluster;
+let endpoints: Endpoint[];
+afterEach(() => cluster.stopAll());
+
+/** What one node reaches a chain by; it may go on to answer and show no newer block, or not give those that it shows. */
+class Endpoint {
+  readonly #ledger: Ledger;
+  #newest = Number.POSITIVE_INFINITY;
+  #newestGiven = Number.POSITIVE_INFINITY;
+  #isSilent = false;
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  get ledger(): Ledger {
+    const ledger = this.#ledger;
+    const finalBlockNumber: Ledger["finalBlockNumber"] = async (signal) =>
+      this.#isSilent ? await never : Math.min(this.#newest, await ledger.finalBlockNumber(signal));
+    const findBlockHash: Ledger["findBlockHash"] = async (blockNumber, signal) =>
+      blockNumber > this.#newest ? undefined : ledger.findBlockHash(blockNumber, signal);
+    const follow: Ledger["follow"] = (after, signal) => this.#follow(ledger.follow(after, signal), signal);
+    const own = { finalBlockNumber, findBlockHash, follow };
+    return new Proxy(ledger, {
+      get: (_, name) => {
+        const value: unknown = name in own ? Reflect.get(own, name) : Reflect.get(ledger, name, ledger);
+        return typeof value === "function" ? (value.bind(ledger) as unknown) : value;
+      },
+    });
+  }
+
+  stopAt(blockNumber: number): void {
+    this.#newest = blockNumber;
+  }
+
+  giveUpTo(blockNumber: number): void {
+    this.#newestGiven = blockNumber;
+  }
+
+  /** Answers nothing from now on, and refuses nothing. */
+  fallSilent(): void {
+    this.#isSilent = true;
+    this.#newestGiven = -1;
+  }
+
+  goOn(): void {
+    this.#newest = Number.POSITIVE_INFINITY;
+    this.#newestGiven = Number.POSITIVE_INFINITY;
+  }
+
+  async *#follow(steps: ReturnType<Ledger["follow"]>, signal: AbortSignal): ReturnType<Ledger["follow"]> {
+    for await (const step of steps) {
+      if (step.kind === "reorganised") throw new Error("the chain takes nothing back");
+      for (const block of step.blocks) {
+        const isHeld = (): boolean => block.number > Math.min(this.#newest, this.#newestGiven);
+        while (!signal.aborted && isHeld()) await pause(cluster.clock, 100, signal);
+        if (signal.aborted) return;
+        yield { kind: "blocks", blocks: [block] };
+      }
+    }
+  }
+}
+
+async function start(count: number): Promise<void> {
+  endpoints = [];
+  const toLedger = (ledger: Ledger, index: number): Ledger => {
+    const endpoint = new Endpoint(ledger);
+    endpoints[index] = endpoint;
+    return endpoint.ledger;
+  };
+  cluster = await TestCluster.start(count, { toLedger });
+  await cluster.run(cluster.node(0).broker.open(topic));
+}
+
+function followers(): readonly number[] {
+  return cluster.nodes.flatMap(({ broker }, index) => (broker.health()[0]?.role === "follows" ? [index] : []));
+}
+
+/** Its place; there is one. */
+function follower(): number {
+  const [index, ...others] = followers();
+  if (index === undefined || others.length > 0) throw new Error("not one node follows");
+  return index;
+}
+
+function indexed(): readonly (number | undefined)[] {
+  return cluster.nodes.map(({ broker }) => broker.health()[0]?.indexedBlock);
+}
+
+/** Somebody else's transaction. */
+function publishFromOutside(): void {
+  const events = encodeEvents([{ content: Buffer.from("x"), extensions: [] }]);
+  cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
+}
+
+describe("a follower is replaced before the publishes of other nodes time out, when its endpoint", () => {
+  beforeEach(() => start(3));
+
+  it.each([
+    ["answers nothing", (endpoint?: Endpoint) => endpoint?.fallSilent()],
+    ["names the newest block and does not give it", (endpoint?: Endpoint) => endpoint?.giveUpTo(cluster.chain.head)],
+  ])("%s", async (_, hang) => {
+    await cluster.clock.advance(3_000);
+    const stuck = follower();
+    hang(endpoints[stuck]);
+    const since = cluster.clock.now();
+    const answers = [1, 2].map((step) => cluster.publish((stuck + step) % 3, "a", "1"));
+    expect(await cluster.run(Promise.all(answers))).not.toContain("TIMEOUT");
+    expect(cluster.clock.now() - since).toBeLessThan(27_000);
+    expect(follower()).not.toBe(stuck);
+  });
+});
+
+describe("a follower whose endpoint answers and shows no new block", () => {
+  beforeEach(() => start(3));
+
+  it("gives way, so that publishes of other nodes are answered and delivered once", async () => {
+    const ids = [await cluster.run(cluster.subscribe(0, "a")), await cluster.run(cluster.subscribe(1, "a"))];
+    await cluster.clock.advance(3_000);
+    const stuck = follower();
+    endpoints[stuck]?.stopAt(cluster.chain.head);
+    const answers = [1, 2].map((step) => cluster.publish((stuck + step) % 3, "a", "1"));
+    expect(await cluster.run(Promise.all(answers))).not.toContain("TIMEOUT");
+    const next = follower();
+    expect(next).not.toBe(stuck);
+    expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+    await cluster.clock.advance(60_000);
+    endpoints[stuck]?.goOn();
+    publishFromOutside();
+    await cluster.clock.advance(60_000);
+    expect(follower()).toBe(next);
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+  });
+
+  it("gives way until a node with a growing chain follows", async () => {
+    const healthy = (follower() + 2) % 3;
+    for (const [index, endpoint] of endpoints.entries()) if (index !== healthy) endpoint.stopAt(cluster.chain.head);
+    publishFromOutside();
+    await cluster.clock.advance(30_000);
+    expect(follower()).toBe(healthy);
+    expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+  });
+
+  it("gives way later when its endpoint names the block and does not give it", async () => {
+    const stuck = follower();
+    endpoints[stuck]?.giveUpTo(cluster.chain.head);
+    publishFromOutside();
+    await cluster.clock.advance(20_000);
+    expect(follower()).toBe(stuck);
+    await cluster.clock.advance(20_000);
+    expect(follower()).not.toBe(stuck);
+    expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+  });
+
+  it("makes the others report it when it gets no hint", async () => {
+    for (const { gate } of cluster.nodes) gate.tell = () => {};
+    const stuck = follower();
+    endpoints[stuck]?.stopAt(cluster.chain.head);
+    publishFromOutside();
+    await cluster.clock.advance(30_000);
+    expect(follower()).toBe(stuck);
+    const { broker } = cluster.node((stuck + 1) % 3);
+    const head = cluster.chain.head;
+    const reason = `the index stands still at block ${head - 1}, and block ${head} has long been final`;
+    expect(broker.health()[0]).toMatchObject({ ready: false, reason: expect.stringContaining(reason) });
+    endpoints[stuck]?.goOn();
+    await cluster.clock.advance(2_000);
+    expect(broker.health()[0]).toMatchObject({ ready: true });
+  });
+});
+
+describe("a follower keeps the lease", () => {
+  beforeEach(() => start(3));
+
+  it("while its chain is repeatedly a moment behind those of others", async () => {
+    const first = follower();
+    for (let round = 0; round < 40; round += 1) {
+      endpoints[first]?.stopAt(cluster.chain.head);
+      publishFromOutside();
+      await cluster.clock.advance(3_700);
+      expect(followers()).toEqual([first]);
+      endpoints[first]?.goOn();
+      await cluster.clock.advance(round * 100);
+    }
+    expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+  });
+
+  it.each(["stopAt", "giveUpTo"] as const)(
+    "while the index slowly approaches the head that other nodes see (%s)",
+    async (how) => {
+      const first = follower();
+      let number = cluster.chain.head;
+      endpoints[first]?.[how](number);
+      for (let count = 0; count < 20; count += 1) publishFromOutside();
+      await cluster.clock.advance(how === "stopAt" ? 3_000 : 12_000);
+      for (let count = 0; count < 20; count += 1) {
+        endpoints[first]?.[how]((number += 1));
+        await cluster.clock.advance(3_000);
+        expect(followers()).toEqual([first]);
+      }
+      expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+    },
+  );
+
+  it("while the chain is idle and late reports of indexed blocks arrive", async () => {
+    const first = follower();
+    for (let round = 0; round < 20; round += 1) {
+      await cluster.shared.coordinator.reportAhead({ groupId: defaultGroupId, blockNumber: cluster.chain.head });
+      await cluster.clock.advance(7_000);
+      expect(followers()).toEqual([first]);
+    }
+  });
+
+  it("when the reported block is indexed in the end", async () => {
+    const first = follower();
+    endpoints[first]?.giveUpTo(cluster.chain.head);
+    publishFromOutside();
+    await cluster.clock.advance(15_000);
+    endpoints[first]?.goOn();
+    await cluster.clock.advance(60_000);
+    expect(followers()).toEqual([first]);
+    expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+  });
+});

@@ -1,0 +1,101 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator } from "../../ports/coordinator.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { EngineLimits } from "../limits.ts";
+import { pause } from "../../lib/pause.ts";
+import { Deadline, untilAborted } from "../time.ts";
+import type { IndexProgress } from "../index-progress.ts";
+
+/** Wait between two checks of the index, in milliseconds. The chain is polled less often. */
+const lookMs = 1_000;
+
+export interface StallDetectorOptions {
+  readonly ledger: Ledger;
+  readonly progress: IndexProgress;
+  readonly coordinator: Pick<Coordinator, "reportAhead">;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+  readonly logger: Logger;
+}
+
+/** A block that is final at this node and missing from the index, the index then, and since when it has been there. */
+interface Sight {
+  readonly blockNumber: number;
+  readonly index: number;
+  readonly since: number;
+}
+
+/**
+ * Detects an index that stalls before a block that has long been final on this node's own chain, and reports the block to the follower. This
+ * happens when the follower's endpoint answers and shows no new block.
+ */
+export class StallDetector {
+  readonly #options: StallDetectorOptions;
+  #sight: Sight | undefined;
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: StallDetectorOptions) {
+    this.#options = options;
+  }
+
+  /** Why nothing is indexed although this node's chain grows; undefined while the follower has had no time to give way. */
+  get failure(): string | undefined {
+    const { clock, limits, progress } = this.#options;
+    const sight = this.#sight;
+    if (sight === undefined || sight.index !== progress.blockNumber) return undefined;
+    if (clock.monotonic() - sight.since < 2 * limits.outageToleranceMs) return undefined;
+    return (
+      `the index stands still at block ${sight.index}, and block ${sight.blockNumber} has long been final on this node's chain: ` +
+      "look at the log of the node that follows"
+    );
+  }
+
+  /** Looks until `signal` aborts, while `isWatching`. Never rejects. */
+  async watch(isWatching: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (isWatching()) await this.#look(signal);
+      else this.#sight = undefined;
+      await pause(this.#options.clock, lookMs, signal);
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { progress, clock, limits } = this.#options;
+    const now = clock.monotonic();
+    const index = progress.blockNumber;
+    if (this.#sight === undefined || index >= this.#sight.blockNumber) await this.#ask(signal);
+    else if (index !== this.#sight.index) this.#sight = { ...this.#sight, index, since: now };
+    else if (now - this.#sight.since >= limits.outageToleranceMs) await this.#report(this.#sight);
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    const { ledger, progress, clock, limits } = this.#options;
+    this.#sight = undefined;
+    if (clock.monotonic() - this.#askedAt < limits.outageToleranceMs) return;
+    this.#askedAt = clock.monotonic();
+    const blockNumber = await findFinal({ ledger, clock, limits }, signal);
+    const index = progress.blockNumber;
+    if (blockNumber > index) this.#sight = { blockNumber, index, since: clock.monotonic() };
+  }
+
+  async #report({ blockNumber, index }: Sight): Promise<void> {
+    const { coordinator, ledger, logger } = this.#options;
+    logger.debug("index stalled", { index, blockNumber });
+    try {
+      await coordinator.reportAhead({ groupId: ledger.groupId, blockNumber });
+    } catch (error) {
+      logger.debug("stalled index not reported", { error });
+    }
+  }
+}
+
+/** The newest final block of this node's chain; -1 if the chain does not answer in time. */
+export async function findFinal(
+  { ledger, clock, limits }: Pick<StallDetectorOptions, "ledger" | "clock" | "limits">,
+  signal: AbortSignal,
+): Promise<number> {
+  using deadline = new Deadline(clock, limits.outageToleranceMs, signal);
+  const asking = ledger.finalBlockNumber(deadline.signal).catch(() => -1);
+  return (await untilAborted(asking, deadline.signal)) ?? -1;
+}

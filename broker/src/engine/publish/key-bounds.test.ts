@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { endOfBlock } from "../../domain/position.ts";
+import type { PublishCall, PublishResult } from "../broker.ts";
+import { keyedCall, keyedTopic, refusal, sendKeyed } from "../testing/keyed-publish.ts";
+import { publish } from "../testing/publish.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const topic = keyedTopic;
+const call = keyedCall;
+const send = (one: PublishCall): Promise<PublishResult> => sendKeyed(engine, one);
+
+async function start(options: TestEngineOptions = {}): Promise<void> {
+  engine = await TestEngine.start(options);
+  await engine.broker.open(topic);
+}
+
+/** The position up to which each read of the index asks. */
+function noteReads(): number[] {
+  const upTo: number[] = [];
+  const { store } = engine;
+  const readBatches = store.readBatches.bind(store);
+  store.readBatches = (groupId, range) => {
+    upTo.push(range.upTo);
+    return readBatches(groupId, range);
+  };
+  return upTo;
+}
+
+describe("how long keys are kept, and how many", () => {
+  it("a key is forgotten after its time, and not before", async () => {
+    await start({ limits: { publishKeyKeptMs: 600_000 } });
+    const first = await send(call("k"));
+    await engine.clock.advance(400_000);
+    expect(await send(call("k"))).toEqual(first);
+    await engine.clock.advance(300_000);
+    expect((await send(call("k"))).eventId).not.toBe(first.eventId);
+  });
+
+  it("refuses new keys at the group's limit, and still answers repeats", async () => {
+    await start({ limits: { publishKeysMax: 3 } });
+    const first = await send(call("k0"));
+    for (const key of ["k1", "k2"]) await send(call(key));
+    await expect(send(call("k3"))).rejects.toEqual(refusal("overQuota"));
+    expect(await send(call("k0"))).toEqual(first);
+    expect((await send(call(undefined))).status).toBe("SUCCESS");
+  });
+
+  it("refuses new keys of a caller that has its share, and serves sessions", async () => {
+    await start({ limits: { publishKeysPerCallerMax: 2 } });
+    const first = await send(call("k0"));
+    await send(call("k1"));
+    await expect(send(call("k2"))).rejects.toEqual(refusal("overQuota"));
+    expect(await send(call("k0"))).toEqual(first);
+    expect((await send(call("1", "text", { sessionId: "s" }))).status).toBe("SUCCESS");
+  });
+
+  it("refuses new keys of a session that has its share, until it frees one, and serves others", async () => {
+    await start({ limits: { publishKeysPerSessionMax: 2 } });
+    for (const key of ["1", "2"]) await send(call(key, "text", { sessionId: "s" }));
+    await expect(send(call("3", "text", { sessionId: "s" }))).rejects.toEqual(refusal("overQuota"));
+    expect((await send(call("3", "text", { sessionId: "other" }))).status).toBe("SUCCESS");
+    expect((await send(call("3"))).status).toBe("SUCCESS");
+    await engine.broker.release({ groupId: undefined, sessionId: "s", key: "1" });
+    expect((await send(call("3", "text", { sessionId: "s" }))).status).toBe("SUCCESS");
+  });
+
+  it("counts the keys of a scope that an earlier process recorded", async () => {
+    await start({ limits: { publishKeysPerCallerMax: 20 } });
+    for (let count = 0; count < 20; count += 1) await publish(engine.broker, call(String(count)));
+    await engine.rebuild();
+    await engine.broker.start();
+    await engine.clock.settle();
+    await expect(send(call("20"))).rejects.toEqual(refusal("overQuota"));
+  });
+
+  it("forgets the keys of a session that has ended", async () => {
+    await start();
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
+    const rest = { will: undefined, expiryMs: 5_000, onConnected: () => {} };
+    const attached = engine.broker.attach({ ...order, ...rest }, new RecordingPeer());
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    await send(call("1", "text", { sessionId: attachment.session.id }));
+    expect((await engine.store.countPublishKeys(defaultGroupId, 1)).total).toBe(1);
+    attachment.detach({ expiryMs: 5_000, isRegular: true });
+    await engine.clock.advance(10_000);
+    expect((await engine.store.countPublishKeys(defaultGroupId, 1)).total).toBe(0);
+  });
+});
+
+describe("what a repeat reads", () => {
+  it("is the block of its event, not the topic from the first request on", async () => {
+    await start();
+    const upTo = noteReads();
+    const first = await send(call("k"));
+    const firstBlock = engine.chain.head;
+    await engine.publishMany("a", 20);
+    expect(await send(call("k"))).toEqual(first);
+    expect(upTo).toEqual([endOfBlock(firstBlock)]);
+  });
+
+  it("is the topic after the first request where the block is not known, and then its block alone", async () => {
+    await start();
+    const first = await send(call("k"));
+    await engine.publishMany("a", 20);
+    await engine.rebuild();
+    await engine.broker.start();
+    const upTo = noteReads();
+    for (let repeat = 0; repeat < 3; repeat += 1) expect(await send(call("k"))).toEqual(first);
+    expect(upTo).toHaveLength(3);
+    expect(upTo[2]).toBeLessThan(upTo[0] ?? 0);
+  });
+});

@@ -1,0 +1,64 @@
+import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
+import type { QoS } from "../../domain/session-filter.ts";
+import type { Event } from "../../domain/event.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { Connection } from "./connection.ts";
+import type { FilterSet } from "./filter-set.ts";
+import type { Delivery } from "./peer.ts";
+
+export interface GiverParts {
+  readonly filters: FilterSet;
+  readonly window: DeliveryWindow;
+  readonly eventIds: EventIds;
+  /** Whether the session is written down. */
+  readonly isStored: () => boolean;
+  readonly onChanged: () => void;
+}
+
+/** How an event is given for the first time. */
+interface FirstGift extends Pick<InFlight, "isRetained" | "share">, Pick<Delivery, "filters"> {
+  /** Called before the peer has it. Not with QoS 0. */
+  readonly onGiven?: (ticket: Ticket, qos: QoS) => void;
+}
+
+/** Gives the events of one session to its peer, and notes them in its window. */
+export class Giver {
+  readonly #parts: GiverParts;
+
+  constructor(parts: GiverParts) {
+    this.#parts = parts;
+  }
+
+  /** Gives an event for the first time. */
+  first(event: Event, connection: Connection, { filters, onGiven, ...how }: FirstGift): void {
+    const { filters: filterSet, window, onChanged } = this.#parts;
+    const qos = filterSet.qosOf(event, filters);
+    const { position, topic } = event;
+    const ticket = qos === 0 ? undefined : window.give({ position, topic, qos, ...how });
+    if (ticket !== undefined) {
+      connection.held.add(ticket);
+      onGiven?.(ticket, qos);
+    }
+    onChanged();
+    this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained: how.isRetained === true, filters });
+  }
+
+  /** Gives an event of the window again, with its ticket. */
+  again(
+    event: Event,
+    connection: Connection,
+    { entry, filters }: { readonly entry: InFlight; readonly filters: Delivery["filters"] },
+  ): void {
+    const { ticket, qos, isRetained = false } = entry;
+    connection.held.add(ticket);
+    this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
+  }
+
+  /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
+  #deliver({ peer, outgoing }: Connection, delivery: Omit<Delivery, "eventId">): void {
+    const { eventIds, isStored } = this.#parts;
+    const eventId = eventIds.of(delivery.event);
+    const afterWrite = isStored() && delivery.qos === 2 && !delivery.isRepeated;
+    outgoing.send(() => peer.deliver({ ...delivery, eventId }), { afterWrite });
+  }
+}

@@ -1,0 +1,42 @@
+import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
+import type { Event } from "../../domain/event.ts";
+import type { SessionFilter } from "../../domain/session-filter.ts";
+import { type Connection, hasRoom } from "./connection.ts";
+import type { Giver } from "./giver.ts";
+import type { RetainedParts } from "./retained.ts";
+import { stuck, type Waiting } from "./waiting.ts";
+
+export interface RepeaterParts extends Pick<RetainedParts, "groupId" | "progress" | "retainedReads" | "mayReceive"> {
+  readonly window: DeliveryWindow;
+  readonly waiting: Waiting;
+  readonly giver: Giver;
+  readonly filtersOf: (entry: InFlight) => readonly SessionFilter[];
+  /** The chain took the event back, or the client may no longer receive it. */
+  readonly onVanished: (ticket: Ticket) => void;
+}
+
+/** Gives events of one session's window again, which it reads from the store. */
+export class Repeater {
+  readonly #parts: RepeaterParts;
+
+  constructor(parts: RepeaterParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers false if it gave nothing because the signal aborted. */
+  async give(
+    entry: InFlight,
+    { connection, signal }: { readonly connection: Connection; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    const { window, waiting, giver, retainedReads, filtersOf, onVanished, mayReceive } = this.#parts;
+    const find = (): Promise<Event | undefined> => retainedReads.find(this.#parts, entry);
+    const event = await waiting.untilDone({ what: stuck.repeated, signal }, find);
+    while (!signal.aborted && !hasRoom(connection)) await waiting.woken();
+    if (signal.aborted) return false;
+    if (window.find(entry.ticket) === undefined) return true;
+    const isDenied = entry.share === undefined && !mayReceive(entry.topic);
+    if (event === undefined || isDenied) onVanished(entry.ticket);
+    else giver.again(event, connection, { entry, filters: filtersOf(entry) });
+    return true;
+  }
+}

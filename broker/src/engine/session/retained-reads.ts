@@ -1,0 +1,111 @@
+import type { Event } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { extensionsBytes } from "../../domain/event-rules.ts";
+import { before, type Position } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
+import type { RetainedEvent, Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { IndexProgress } from "../index-progress.ts";
+import type { EngineLimits } from "../limits.ts";
+
+/** Estimated memory of a kept event beside its content and extensions, in bytes. */
+const overheadBytes = 512;
+
+/** Where one event is. */
+export interface EventPlace {
+  readonly topic: TopicName;
+  readonly position: Position;
+}
+
+export interface RetainedReadsParts {
+  readonly store: Pick<Store, "listRetained" | "readBatches">;
+  readonly limits: Pick<EngineLimits, "feedReadsMax" | "recentBytesMax">;
+}
+
+interface KeptEvent {
+  readonly event: Promise<Event | undefined>;
+  bytes: number;
+}
+
+/**
+ * Single events that the sessions of a node read by their places: retained ones, and those to repeat. Thousands of clients may subscribe to the same
+ * topics at once, so at most `feedReadsMax` reads are in progress, and sessions share the events that were read last, `recentBytesMax` of them.
+ */
+export class RetainedReads {
+  readonly #parts: RetainedReadsParts;
+  readonly #semaphore: Semaphore;
+  /** Least recently used first. */
+  readonly #kept = new Map<string, KeptEvent>();
+  #bytes = 0;
+
+  constructor(parts: RetainedReadsParts) {
+    this.#parts = parts;
+    this.#semaphore = new Semaphore(parts.limits.feedReadsMax);
+  }
+
+  /** Undefined if `signal` aborts first. @throws what the store throws. */
+  list(
+    groupId: GroupId,
+    page: Parameters<Store["listRetained"]>[1],
+    signal: AbortSignal,
+  ): Promise<readonly RetainedEvent[] | undefined> {
+    return this.#semaphore.run(() => this.#parts.store.listRetained(groupId, page), signal);
+  }
+
+  /** Undefined where it is no longer on the chain. @throws what the store throws. */
+  find({ groupId, progress }: { readonly groupId: GroupId; readonly progress: IndexProgress }, place: EventPlace) {
+    // After a rollback, another event may have the position.
+    const key = `${groupId} ${progress.version} ${place.position}`;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) {
+      this.#kept.delete(key);
+      this.#kept.set(key, kept);
+      return kept.event;
+    }
+    const event = this.#semaphore.run(() => this.#read(groupId, place), never);
+    this.#keep(key, event);
+    return event;
+  }
+
+  #keep(key: string, event: Promise<Event | undefined>): void {
+    const kept: KeptEvent = { event, bytes: 0 };
+    this.#kept.set(key, kept);
+    this.#grow(kept, overheadBytes);
+    void this.#weigh(key, kept);
+  }
+
+  /** Never rejects. A read that fails is not kept, so that the next one asks the store again. */
+  async #weigh(key: string, kept: KeptEvent): Promise<void> {
+    const found = await kept.event.catch(() => undefined);
+    if (found === undefined) this.#drop(key, kept);
+    else if (this.#kept.get(key) === kept) this.#grow(kept, bytesOf(found));
+  }
+
+  #grow(kept: KeptEvent, bytes: number): void {
+    kept.bytes += bytes;
+    this.#bytes += bytes;
+    for (const [key, oldest] of this.#kept) {
+      if (this.#bytes <= this.#parts.limits.recentBytesMax) return;
+      this.#drop(key, oldest);
+    }
+  }
+
+  #drop(key: string, kept: KeptEvent): void {
+    if (this.#kept.get(key) !== kept) return;
+    this.#kept.delete(key);
+    this.#bytes -= kept.bytes;
+  }
+
+  async #read(groupId: GroupId, { topic, position }: EventPlace): Promise<Event | undefined> {
+    const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
+    const [batch] = await this.#parts.store.readBatches(groupId, place);
+    return batch && eventsOf(batch)[position - batch.firstPosition];
+  }
+}
+
+const never = new AbortController().signal;
+
+function bytesOf({ content, extensions }: Event): number {
+  return content.byteLength + extensionsBytes(extensions);
+}

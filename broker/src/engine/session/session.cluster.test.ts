@@ -1,0 +1,295 @@
+import { BrokerError } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { QoS } from "../../domain/session-filter.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+let cluster: TestCluster;
+/** Whether ledgers send transactions and never hear of them again. */
+let isDeaf = false;
+
+function toDeafLedger(ledger: Ledger): Ledger {
+  const append = ledger.append.bind(ledger);
+  ledger.append = async (batches, signal, mayStart) => {
+    const outcomes = await append(batches, signal, mayStart);
+    if (!isDeaf) return outcomes;
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    throw new BrokerError("transactionTimeout");
+  };
+  return ledger;
+}
+
+beforeEach(async () => {
+  isDeaf = false;
+  cluster = await TestCluster.start(3, { toLedger: toDeafLedger });
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+});
+afterEach(async () => {
+  for (const { gate } of cluster.nodes) gate.heal();
+  await cluster.stopAll();
+});
+
+/** A connection at one node. */
+class Client {
+  readonly peer: RecordingPeer;
+  readonly attachment: Attachment;
+
+  private constructor(peer: RecordingPeer, attachment: Attachment) {
+    this.peer = peer;
+    this.attachment = attachment;
+  }
+
+  static async attach(node: number, order: Partial<AttachOrder> = {}): Promise<Client> {
+    const defaults = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+    const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
+    const peer = new RecordingPeer();
+    const attached = cluster.node(node).broker.attach({ ...defaults, ...rest, ...order }, peer);
+    return new Client(peer, await cluster.run(attached));
+  }
+
+  async subscribe(qos: QoS, text = "a"): Promise<this> {
+    const order = { filter: parseTopicFilter(text), isNoLocal: false, isRetainAsPublished: false } as const;
+    await cluster.run(this.attachment.subscribe([{ ...order, qos, identifier: undefined }]));
+    return this;
+  }
+
+  get texts(): string[] {
+    return this.peer.deliveries.map(({ event }) => new TextDecoder().decode(event.content));
+  }
+
+  async acknowledge(sequence: number): Promise<void> {
+    this.attachment.session.acknowledge(this.peer.ticketOf(sequence));
+    await cluster.clock.advance(200);
+  }
+
+  async receive(sequence: number): Promise<void> {
+    this.attachment.session.receive(this.peer.ticketOf(sequence));
+    await cluster.clock.advance(200);
+  }
+}
+
+async function publish(node: number, ...texts: readonly string[]): Promise<void> {
+  for (const text of texts) {
+    const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text) };
+    cluster.node(node).broker.submit({ ...call, extensions: [["svc-qos", "2"]] }, () => {});
+    await cluster.clock.advance(300);
+  }
+}
+
+const will = (delayMs: number): WillOrder => ({
+  delayMs,
+  call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
+  opensTopic: true,
+  expiresAfterMs: undefined,
+});
+
+async function countWills(node: number): Promise<number> {
+  const { broker } = cluster.node(node);
+  const call = { topic: "will", groupId: undefined };
+  return (await cluster.run(broker.exist(call))) ? (await cluster.run(broker.state(call))).sequence : 0;
+}
+
+async function countSessions(): Promise<number> {
+  const page = await cluster.shared.store.sessions.listSessions({ after: undefined, limit: 1_000 });
+  return page.length;
+}
+
+/** Time in which the others find out that a node is gone, and tidy up behind it. */
+const goneMs = 40_000;
+
+describe("a session whose client moves to another node", () => {
+  it("goes on in the middle of QoS 1, and the earlier connection ends as taken over", async () => {
+    const first = await (await Client.attach(0)).subscribe(1);
+    await publish(1, "1", "2", "3");
+    await first.acknowledge(2);
+    const again = await Client.attach(1);
+    await cluster.clock.advance(1_000);
+    expect(first.peer.endedBecause).toBe("taken-over");
+    expect(again.attachment.isPresent).toBe(true);
+    await publish(2, "4");
+    expect([first.texts, again.texts]).toEqual([
+      ["1", "2", "3"],
+      ["1", "3", "4"],
+    ]);
+  });
+
+  it("goes on in the middle of QoS 2: what the client has comes no more, and is released again", async () => {
+    const first = await (await Client.attach(0)).subscribe(2);
+    await publish(1, "1", "2");
+    await first.receive(1);
+    const again = await Client.attach(2);
+    await publish(0, "3");
+    expect([first.texts, again.texts]).toEqual([
+      ["1", "2"],
+      ["2", "3"],
+    ]);
+    expect(again.peer.released).toEqual([first.peer.ticketOf(1)]);
+    expect(again.peer.ticketOf(2)).toBe(first.peer.ticketOf(2));
+    expect(again.peer.deliveries[0]).toMatchObject({ isRepeated: true });
+  });
+
+  it("gives the earlier connection nothing of QoS 2 after the move, also while its node hears of nothing", async () => {
+    const first = await (await Client.attach(2)).subscribe(2);
+    cluster.node(2).gate.cut("silent");
+    const again = await Client.attach(1);
+    await publish(1, "1");
+    expect(again.texts).toEqual(["1"]);
+    await cluster.clock.advance(goneMs);
+    cluster.node(2).gate.heal();
+    await cluster.clock.advance(goneMs);
+    expect(first.texts).toEqual([]);
+    expect(first.peer.endedBecause).toBe("stale");
+    await publish(0, "2");
+    expect(again.texts).toEqual(["1", "2"]);
+  });
+
+  it.each([0, 600_000])(
+    "begins anew where the client wants that, and ends the connection of %i ms",
+    async (expiryMs) => {
+      const first = await (await Client.attach(0, { expiryMs })).subscribe(1);
+      await publish(0, "1");
+      const again = await Client.attach(1, { isClean: true });
+      await cluster.clock.advance(1_000);
+      expect(first.peer.endedBecause).toBe("taken-over");
+      expect(again.attachment.isPresent).toBe(false);
+      await publish(0, "2");
+      expect(again.texts).toEqual([]);
+    },
+  );
+
+  it("is one session, however many nodes its client connects to at once", async () => {
+    await (await Client.attach(0)).subscribe(1);
+    const clients = await Promise.all([0, 1, 2, 1, 0].map((node) => Client.attach(node)));
+    await cluster.clock.advance(2_000);
+    expect(clients.filter(({ peer }) => peer.endedBecause === undefined)).toHaveLength(1);
+    await publish(0, "1");
+    expect(clients.flatMap(({ texts }) => texts)).toEqual(["1"]);
+  });
+});
+
+describe("a share with members at several nodes", () => {
+  it("gives each event to one of them, and to another one what a killed node's member had", async () => {
+    const members = [];
+    for (const [node, key] of ["a", "b", "c"].entries())
+      members.push(await (await Client.attach(node, { key, windowMax: 4 })).subscribe(1, "$share/s/#"));
+    await publish(1, "1", "2", "3", "4", "5", "6", "7", "8", "9");
+    const given = members.flatMap(({ texts }) => texts).toSorted();
+    expect(given).toEqual(["1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+    const lost = members[2]?.texts ?? [];
+    cluster.kill(2);
+    for (const member of members.slice(0, 2))
+      for (let sequence = 1; sequence < 10; sequence += 1) await member.acknowledge(sequence);
+    await cluster.clock.advance(goneMs);
+    const again = members.slice(0, 2).flatMap(({ texts }) => texts);
+    for (const text of lost) expect(again.filter((one) => one === text)).toHaveLength(1);
+    expect(again.toSorted()).toEqual(given);
+  });
+
+  it("completes an event of QoS 2 with the member that has it, at whichever node that one comes back", async () => {
+    const first = await (await Client.attach(0, { key: "a" })).subscribe(2, "$share/s/#");
+    await publish(1, "1");
+    const second = await (await Client.attach(1, { key: "b" })).subscribe(2, "$share/s/#");
+    cluster.kill(0);
+    await cluster.clock.advance(goneMs);
+    expect([first.texts, second.texts]).toEqual([["1"], []]);
+    const again = await Client.attach(2, { key: "a" });
+    await cluster.clock.advance(1_000);
+    expect(again.peer.deliveries).toMatchObject([{ isRepeated: true, ticket: first.peer.ticketOf(1), qos: 2 }]);
+    expect(second.texts).toEqual([]);
+  });
+});
+
+describe("a node with connections that is gone", () => {
+  it("leaves its sessions to the others, with what was in flight", async () => {
+    await (await Client.attach(0)).subscribe(1);
+    await publish(1, "1");
+    cluster.kill(0);
+    await publish(1, "2");
+    await cluster.clock.advance(goneMs);
+    const again = await Client.attach(1);
+    await publish(2, "3");
+    expect(again.texts).toEqual(["1", "2", "3"]);
+  });
+
+  it.each([0, 1])("has its wills published once by the others when it is killed: node %i", async (node) => {
+    await Client.attach(node, { key: "now", will: will(0) });
+    await Client.attach(node, { key: "later", will: will(5_000) });
+    cluster.kill(node);
+    await cluster.clock.advance(goneMs);
+    expect(await countWills(2)).toBe(2);
+    await cluster.clock.advance(goneMs);
+    expect(await countWills(2)).toBe(2);
+  });
+
+  it("closes its connections when it is a member no more, and serves again once it has joined", async () => {
+    const first = await (await Client.attach(0)).subscribe(1);
+    cluster.node(0).gate.cut("refused");
+    await cluster.clock.advance(goneMs);
+    expect(first.peer.endedBecause).toBe("stale");
+    cluster.node(0).gate.heal();
+    await cluster.clock.advance(goneMs);
+    const again = await Client.attach(0);
+    expect(again.attachment.isPresent).toBe(true);
+    await publish(1, "1");
+    expect(again.texts).toEqual(["1"]);
+  });
+
+  it("ends the sessions that are over after it, in pages", async () => {
+    for (let count = 0; count < 110; count += 1) await Client.attach(0, { key: `c${count}`, expiryMs: 1_000 });
+    expect(await countSessions()).toBe(110);
+    cluster.kill(0);
+    await cluster.clock.advance(goneMs);
+    expect(await countSessions()).toBe(0);
+  });
+});
+
+describe("a will whose publish times out", () => {
+  it("is published once, and its session ends", async () => {
+    await Client.attach(0, { key: "w", will: will(1_000), expiryMs: 2_000 });
+    isDeaf = true;
+    cluster.kill(0);
+    await cluster.clock.advance(goneMs + 60_000); // It is on the chain, and no node has heard so.
+    isDeaf = false;
+    await cluster.clock.advance(4 * goneMs);
+    expect(await countWills(1)).toBe(1);
+    expect(await countSessions()).toBe(0);
+  });
+});
+
+describe("a roll-back of the index", () => {
+  it("lets sessions that end with their connections end, with their wills", async () => {
+    const first = await Client.attach(1, { expiryMs: 0, will: will(0) });
+    await (await Client.attach(2, { key: "other", expiryMs: 0 })).subscribe(1);
+    await publish(2, "1", "2");
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    cluster.chain.sealEmpty();
+    cluster.chain.sealEmpty();
+    await cluster.clock.advance(10_000);
+    first.attachment.detach({ expiryMs: 0, isRegular: false });
+    await cluster.clock.advance(10_000);
+    expect(await countWills(0)).toBe(1);
+    expect(await countSessions()).toBe(1);
+  });
+
+  it("keeps the connections of all nodes, which get the new branch", async () => {
+    const clients = [
+      await (await Client.attach(0)).subscribe(1),
+      await (await Client.attach(1, { key: "d" })).subscribe(2),
+    ];
+    await publish(2, "1", "2");
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    cluster.chain.sealEmpty();
+    cluster.chain.sealEmpty();
+    await cluster.clock.advance(10_000);
+    await publish(2, "3");
+    await cluster.clock.advance(10_000);
+    for (const { peer, texts } of clients) {
+      expect(peer.endedBecause).toBeUndefined();
+      expect(texts.slice(0, 2)).toEqual(["1", "2"]);
+      expect(texts.at(-1)).toBe("3");
+    }
+  });
+});

@@ -1,0 +1,44 @@
+import { BrokerError } from "@stele/wire";
+import { afterEach, expect, it } from "vitest";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+const key = "5e1e0000-0000-4000-8000-00000000000a";
+/** What a message to the store or back takes. */
+const delayMs = 10;
+
+let cluster: TestCluster | undefined;
+afterEach(async () => {
+  await cluster?.stopAll();
+});
+
+/** Answers the code of the refusal, 0 for none. */
+async function attach(world: TestCluster, node: number, filter: string): Promise<number> {
+  const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
+  const stream = { filters: [filter], acknowledges: true, offset: undefined };
+  const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
+  const attached = world.node(node).broker.attach({ ...order, ...rest }, new RecordingPeer());
+  return attached.then(
+    () => 0,
+    (error: unknown) => (error instanceof BrokerError ? error.code : Number.NaN),
+  );
+}
+
+it("refuses a stream that another node begins with other filters meanwhile, whenever that is", async () => {
+  const world = await TestCluster.start(2, { delayMs: () => delayMs });
+  cluster = world;
+  const outcomes = new Set<string>();
+  for (let lateMs = 0; lateMs <= 20 * delayMs; lateMs += delayMs / 2) {
+    const first = attach(world, 0, `a/${lateMs}`);
+    await world.clock.advance(lateMs);
+    const codes = await world.run(Promise.all([first, attach(world, 1, `b/${lateMs}`)]));
+    const listed = (await world.run(world.node(0).broker.listSubscriptions())).flatMap((node) => node.subscriptions);
+    const winners = ["a", "b"].filter((_, index) => codes[index] === 0);
+    expect(winners, `${lateMs} ms later: ${codes.join()}`).toHaveLength(1);
+    expect(listed.map(({ filter }) => filter)).toEqual([`${winners[0]}/${lateMs}`]);
+    outcomes.add(codes.join());
+    await world.run(world.node(0).broker.unSubscribe({ subscriptionId: key }));
+    await world.clock.advance(1_000);
+  }
+  expect([...outcomes]).toContain("0,100108");
+});

@@ -1,0 +1,312 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BrokerError } from "@stele/wire";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import type { Attachment, AttachOrder, StreamOrder } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+const subscriptionId = "5e1e0000-0000-4000-8000-00000000000a";
+const day = 86_400_000;
+/** Longer than all waits between the rejections of one event. */
+const longMs = 60_000;
+
+class RejectingPeer extends RecordingPeer {
+  readonly suspendedAt: number[] = [];
+
+  suspended(ticket: number): void {
+    this.suspendedAt.push(ticket);
+  }
+}
+
+let engine: TestEngine;
+let peer: RejectingPeer;
+
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  peer = new RejectingPeer();
+});
+afterEach(() => engine.stop());
+
+async function attach(
+  stream: Partial<StreamOrder> = {},
+  order: Partial<AttachOrder> = {},
+  to: RejectingPeer = peer,
+): Promise<Attachment> {
+  const attached = engine.broker.attach(
+    {
+      groupId: defaultGroupId,
+      protocol: "STOMP",
+      key: subscriptionId,
+      isClean: false,
+      windowMax: 10,
+      will: undefined,
+      expiryMs: day,
+      onConnected: () => {},
+      ...order,
+      stream: { filters: ["a"], acknowledges: true, offset: undefined, ...stream },
+    },
+    to,
+  );
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return attachment;
+}
+
+async function codeOf(attached: Promise<unknown>): Promise<number> {
+  const error = await attached.catch((thrown: unknown) => thrown);
+  return error instanceof BrokerError ? error.code : 0;
+}
+
+function leave(attachment: Attachment): void {
+  attachment.detach({ expiryMs: day, isRegular: true });
+}
+
+describe("the start of a stream", () => {
+  it("is after the newest event when nothing is said", async () => {
+    await engine.publishMany("a", 2);
+    await attach();
+    await engine.publishMany("a", 1);
+    expect(peer.sequences).toEqual([3]);
+  });
+
+  it("is before the first event with OFFSET_FIRST, and after an event with its identifier", async () => {
+    await engine.publish("a", "1");
+    const second = await engine.publish("a", "2");
+    await engine.publish("a", "3");
+    await attach({ offset: "OFFSET_FIRST" });
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2, 3]);
+    const other = new RejectingPeer();
+    await attach({ offset: second }, { key: "5e1e0000-0000-4000-8000-00000000000b" }, other);
+    await engine.clock.settle();
+    expect(other.sequences).toEqual([3]);
+  });
+
+  it("refuses a malformed, an unknown and a future eventId, and ends no connection for it", async () => {
+    const eventId = await engine.publish("a", "1");
+    const [digest, , block] = eventId.split("-");
+    expect(await codeOf(attach({ offset: "nonsense" }))).toBe(100302);
+    expect(await codeOf(attach({ offset: `${digest}-9-${block}` }))).toBe(100303);
+    expect(await codeOf(attach({ offset: `${digest}-9-99999` }))).toBe(100304);
+    expect(await engine.listSubscriptions()).toEqual([]);
+  });
+
+  it("is its cursor when the subscription is there already, whatever the order says", async () => {
+    const first = await attach();
+    await engine.publishMany("a", 3);
+    first.session.acknowledge(peer.ticketOf(1));
+    leave(first);
+    await engine.clock.advance(100);
+    const next = new RejectingPeer();
+    const second = await attach({ offset: "OFFSET_FIRST" }, {}, next);
+    await engine.clock.settle();
+    expect(second.isPresent).toBe(true);
+    expect(next.sequences).toEqual([2, 3]);
+  });
+
+  it("keeps acknowledgements of the earlier connection, even when it leaves after the next one came", async () => {
+    const first = await attach();
+    await engine.publishMany("a", 2);
+    let last = { peer, attachment: first };
+    for (let turns = 0; turns < 40; turns += 1) {
+      await engine.publish("a", "another");
+      last.attachment.session.acknowledgeThrough(last.peer.deliveries.at(-1)?.ticket ?? 0);
+      const next = new RejectingPeer();
+      const attaching = attach({}, {}, next);
+      for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+      leave(last.attachment);
+      last = { peer: next, attachment: await attaching };
+      await engine.clock.settle();
+      expect(next.sequences, `after ${turns} turns`).toEqual([]);
+    }
+  });
+
+  it("survives a restart of the broker", async () => {
+    await attach({ offset: "OFFSET_FIRST", filters: ["a", "b/+"] });
+    await engine.rebuild();
+    await engine.broker.start();
+    await engine.publish("a", "1");
+    const next = new RejectingPeer();
+    await attach({ filters: ["b/+", "a"] }, {}, next);
+    await engine.clock.settle();
+    expect(next.sequences).toEqual([1]);
+  });
+});
+
+describe("a subscription identifier", () => {
+  it("is refused unless it is a UUID", async () => {
+    expect(await codeOf(attach({}, { key: "mine" }))).toBe(100505);
+  });
+
+  it("is refused with other filters, in another group's place, and if a callback has it", async () => {
+    await attach();
+    expect(await codeOf(attach({ filters: ["b"] }, {}, new RejectingPeer()))).toBe(100108);
+    expect(peer.endedBecause).toBeUndefined();
+    const called = await engine.subscribe("a");
+    expect(await codeOf(attach({}, { key: called }))).toBe(100108);
+  });
+
+  it("is refused to a callback", async () => {
+    await attach();
+    expect(await codeOf(engine.subscribe("a", { subscriptionId }))).toBe(100108);
+  });
+
+  it("shows in the listing, and unSubscribe with it ends the subscription and its connection", async () => {
+    const attachment = await attach({ filters: ["a", "b"] });
+    const listed = await engine.listSubscriptions();
+    expect(listed.map(({ filter }) => filter).toSorted()).toEqual(["a", "b"]);
+    expect(listed.find(({ id }) => id === subscriptionId)?.delivery).toMatchObject({ protocol: "STOMP" });
+    await engine.broker.unSubscribe({ subscriptionId });
+    expect(peer.endedBecause).toBe("removed");
+    leave(attachment);
+    await engine.clock.advance(100);
+    expect(await engine.listSubscriptions()).toEqual([]);
+    expect((await attach({ filters: ["other"] }, {}, new RejectingPeer())).isPresent).toBe(false);
+  });
+
+  it("is free after unSubscribe of a subscription without connection", async () => {
+    leave(await attach());
+    await engine.clock.advance(100);
+    await engine.broker.unSubscribe({ subscriptionId });
+    expect(await engine.listSubscriptions()).toEqual([]);
+  });
+
+  it("is free once its connection has ended the subscription", async () => {
+    await (await attach()).end();
+    expect(await engine.listSubscriptions()).toEqual([]);
+    expect((await attach({ filters: ["other"] })).isPresent).toBe(false);
+  });
+});
+
+describe("acknowledgements", () => {
+  it("are wanted or not as the order says that has the subscription now, on disk too", async () => {
+    for (const acknowledges of [false, true, true, false]) {
+      const next = new RejectingPeer();
+      const attachment = await attach({ acknowledges, filters: ["a", "b"] }, {}, next);
+      await engine.publish("a", "x");
+      expect(next.deliveries.map(({ ticket }) => ticket !== undefined)).toEqual([acknowledges]);
+      const { ticket } = next.deliveries[0] ?? {};
+      if (ticket !== undefined) attachment.session.acknowledge(ticket);
+      leave(attachment);
+      await engine.clock.advance(100);
+      await engine.rebuild();
+      await engine.broker.start();
+    }
+    expect((await engine.listSubscriptions()).map(({ filter }) => filter).toSorted()).toEqual(["a", "b"]);
+  });
+
+  it("count for the event, or for all given before too", async () => {
+    const attachment = await attach();
+    await engine.publishMany("a", 5);
+    expect(attachment.session.acknowledgeThrough(peer.ticketOf(3))).toBe(true);
+    expect(attachment.session.acknowledgeThrough(peer.ticketOf(3))).toBe(false);
+    expect(attachment.session.acknowledge(peer.ticketOf(5))).toBe(true);
+    leave(attachment);
+    await engine.clock.advance(100);
+    const next = new RejectingPeer();
+    await attach({}, {}, next);
+    await engine.clock.settle();
+    expect(next.sequences).toEqual([4]);
+  });
+
+  it("are wanted for events of QoS 0 too", async () => {
+    const attachment = await attach();
+    const call = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [["svc-qos", "0"]] } as const;
+    engine.broker.submit(call, () => {});
+    await engine.clock.settle();
+    expect(attachment.session.acknowledge(peer.ticketOf(1))).toBe(true);
+  });
+
+  it("let the window be resized", async () => {
+    const attachment = await attach({}, { windowMax: 1 });
+    await engine.publishMany("a", 3);
+    expect(peer.sequences).toEqual([1]);
+    attachment.session.resize(2);
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2]);
+  });
+});
+
+describe("a rejected event", () => {
+  it("comes again with its ticket after a wait, and nothing newer before", async () => {
+    const attachment = await attach();
+    await engine.publish("a", "1");
+    const ticket = peer.ticketOf(1);
+    expect(attachment.session.reject(ticket, "one")).toBe(true);
+    expect(attachment.session.reject(ticket, "one")).toBe(false);
+    await engine.publish("a", "2");
+    expect(peer.sequences).toEqual([1]);
+    await engine.clock.advance(1_000);
+    expect(peer.sequences).toEqual([1, 1, 2]);
+    expect(peer.deliveries[1]).toMatchObject({ ticket, isRepeated: true });
+  });
+
+  it("takes those given before it with it in client mode, in their order", async () => {
+    const attachment = await attach();
+    await engine.publishMany("a", 3);
+    expect(attachment.session.reject(peer.ticketOf(2), "through")).toBe(true);
+    await engine.clock.advance(1_000);
+    expect(peer.sequences).toEqual([1, 2, 3, 1, 2]);
+    expect(attachment.session.acknowledgeThrough(peer.ticketOf(3))).toBe(true);
+    expect(attachment.session.acknowledge(peer.ticketOf(1))).toBe(true);
+  });
+
+  it("does not come again if it is acknowledged meanwhile, and holds nothing back then", async () => {
+    const attachment = await attach();
+    await engine.publish("a", "1");
+    attachment.session.reject(peer.ticketOf(1), "one");
+    attachment.session.acknowledge(peer.ticketOf(1));
+    await engine.publish("a", "2");
+    await engine.clock.advance(1_000);
+    expect(peer.sequences).toEqual([1, 2]);
+  });
+
+  it("may be rejected while it is given", async () => {
+    const attachment = await attach();
+    peer.deliver = (delivery) => {
+      peer.deliveries.push(delivery);
+      if (peer.deliveries.length < 4) attachment.session.reject(delivery.ticket ?? 0, "one");
+    };
+    await engine.publish("a", "1");
+    await engine.clock.advance(longMs);
+    expect(peer.sequences).toEqual([1, 1, 1, 1]);
+    expect(peer.suspendedAt).toEqual([]);
+  });
+
+  it("suspends the subscription after its attempts, counted across connections; a new attachment resumes it", async () => {
+    let attachment = await attach();
+    await engine.publishMany("a", 2);
+    const count = (): number => peer.sequences.filter((sequence) => sequence === 1).length;
+    const reject = async (): Promise<void> => {
+      attachment.session.reject(peer.ticketOf(1), "one");
+      await engine.clock.advance(longMs);
+    };
+    for (let times = 0; times < 5; times += 1) await reject();
+    expect(count()).toBe(6);
+    leave(attachment);
+    await engine.clock.advance(100);
+    peer = new RejectingPeer();
+    attachment = await attach();
+    await engine.clock.settle();
+    for (let times = 0; times < 3; times += 1) await reject();
+    expect(count()).toBe(3);
+    expect(peer.suspendedAt).toEqual([peer.ticketOf(1)]);
+    const [listed] = await engine.listSubscriptions();
+    expect(listed).toMatchObject({ state: "suspended", notifyingCount: 2 });
+    expect(engine.running.groupHealth()[0]).toMatchObject({
+      ready: true,
+      warning: expect.stringContaining(subscriptionId),
+    });
+    await engine.publish("a", "3");
+    await engine.clock.advance(longMs);
+    expect(peer.sequences).toEqual([1, 2, 1, 1]);
+    leave(attachment);
+    await engine.clock.advance(100);
+    expect((await engine.listSubscriptions())[0]).toMatchObject({ state: "suspended" });
+    peer = new RejectingPeer();
+    await attach();
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2, 3]);
+    expect((await engine.listSubscriptions())[0]).toMatchObject({ state: "active" });
+  });
+});

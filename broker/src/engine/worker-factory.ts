@@ -1,0 +1,36 @@
+import type { GroupId } from "../domain/group-id.ts";
+import { toInterest } from "../domain/interest.ts";
+import { perKey } from "../lib/per-key.ts";
+import type { Access } from "./access/access.ts";
+import type { ClusterMember } from "./cluster/cluster-member.ts";
+import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
+import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-worker.ts";
+import type { WorkerFactory } from "./deliver/delivery-workers.ts";
+
+export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
+  readonly access: Pick<Access, "receiverOf" | "mayDeliver">;
+  readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedOrder>;
+  /** Undefined where this process has the store alone. */
+  readonly findMember: () => Pick<ClusterMember, "isLive"> | undefined;
+}
+
+/** Makes the worker of each subscription. A start may make tens of thousands, so what the workers of a group share is made once. */
+export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
+  const { access, feedPartsOf, findMember, troubles } = options;
+  const partsOf = perKey((groupId: GroupId) => ({ ...options, logger: options.logger.child({ groupId }) }));
+  return (subscription) => {
+    const { id, groupId, filter, cursor, owner } = subscription;
+    const mayReceive = access.receiverOf(subscription);
+    const feed = new Feed({
+      ...feedPartsOf(groupId),
+      filters: [filter],
+      interest: toInterest(filter),
+      after: cursor,
+      mayReceive,
+      onRead: () => troubles.clear(id),
+    });
+    const member = findMember();
+    const mayStart = (): boolean => member?.isLive(owner) !== false && access.mayDeliver(subscription);
+    return new DeliveryWorker({ subscription, feed, mayStart, mayReceive }, partsOf(groupId));
+  };
+}

@@ -1,0 +1,26 @@
+import type { Caller } from "../../engine/access/caller.ts";
+import type { Broker } from "../../engine/broker.ts";
+
+/** What a client of MQTT or STOMP gives when it connects. */
+export interface Login {
+  readonly userName: string | undefined;
+  readonly password: string | undefined;
+}
+
+/** The caller of a connection, as whoever gave the login. */
+export function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Caller {
+  const { address, protocol } = caller;
+  return {
+    principal: broker.authenticate(toCredential(login)),
+    address,
+    protocol,
+    get signal() {
+      return caller.signal;
+    },
+  };
+}
+
+/** The password, or the user name where there is none. */
+export function toCredential({ userName, password }: Login): string | undefined {
+  return password === undefined || password === "" ? userName : password;
+}

@@ -1,0 +1,91 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect as connectTcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { MqttWorld } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+import { readCertificate } from "../shared/connection/tls/certificate.ts";
+import type { TlsListener } from "../shared/connection/tls/tls-listener.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stele-tls-"));
+const files = { certificateFile: join(folder, "certificate.pem"), keyFile: join(folder, "key.pem") };
+const other = { certificateFile: join(folder, "other.pem"), keyFile: join(folder, "other-key.pem") };
+
+function createCertificate({ certificateFile, keyFile }: typeof files, name: string): void {
+  const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost"];
+  execFileSync("openssl", [...form, "-keyout", keyFile, "-out", certificateFile, ...names], { stdio: "ignore" });
+}
+
+beforeAll(() => {
+  createCertificate(files, "first");
+  createCertificate(other, "second");
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let world: MqttWorld | undefined;
+let listener: TlsListener | undefined;
+afterEach(async () => {
+  await listener?.drain();
+  await world?.stop();
+});
+
+async function listen(): Promise<number> {
+  world = await MqttWorld.start({ settings: { connectTimeoutMs: 300 } });
+  listener = world.server.createTlsListener(files);
+  const address = await listener.listen({ host: "127.0.0.1", port: 0 });
+  expect(address).toMatch(/^mqtts:\/\/127\.0\.0\.1:\d+$/);
+  return Number(new URL(address).port);
+}
+
+async function open(port: number, { certificateFile }: typeof files): Promise<TLSSocket> {
+  const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: readFileSync(certificateFile) });
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+it("serves MQTT over TLS", async () => {
+  const client = RawClient.over(await open(await listen(), files), 5);
+  client.send({ cmd: "connect", clientId: "tls", clean: true, keepalive: 0 });
+  expect(await client.next("connack")).toMatchObject({ reasonCode: 0 });
+  client.send({ cmd: "publish", topic: "tls", payload: "x", qos: 1, messageId: 1 });
+  expect(await client.next("puback")).toMatchObject({ messageId: 1 });
+});
+
+it("takes a renewed certificate without a restart, and keeps the former one while the files are wrong", async () => {
+  const port = await listen();
+  copyFileSync(other.keyFile, files.keyFile); // half of a renewal
+  listener?.reload();
+  await open(port, files);
+  copyFileSync(other.certificateFile, files.certificateFile);
+  listener?.reload();
+  const socket = await open(port, other);
+  expect(socket.getPeerCertificate().subject.CN).toBe("second");
+  createCertificate(files, "first");
+});
+
+it("closes a connection that does not finish its handshake in time, and one that speaks no TLS", async () => {
+  const port = await listen();
+  const silent = connectTcp(port, "127.0.0.1");
+  await once(silent, "close");
+  const plain = await RawClient.open(port, 5);
+  plain.send({ cmd: "connect", clientId: "plain", clean: true, keepalive: 0 });
+  await plain.closed;
+});
+
+it.each([
+  ["a missing file", { keyFile: "/nowhere/key.pem" }, /^The key for MQTT over TLS cannot be read: ENOENT.*nowhere/],
+  ["a certificate that is none", { certificateFile: join(folder, "text") }, /text is no certificate in PEM/],
+  [
+    "the key of another certificate",
+    { keyFile: other.keyFile },
+    /is no key of the certificate .* without a pass phrase/,
+  ],
+])("says what is wrong with %s", (_, change, message) => {
+  writeFileSync(join(folder, "text"), "text");
+  expect(() => readCertificate({ ...files, ...change }, "MQTT")).toThrow(message);
+});

@@ -1,0 +1,48 @@
+import type { Duplex } from "node:stream";
+import type { Caller, Protocol } from "../../../engine/access/caller.ts";
+import type { Logger } from "../../../lib/logger.ts";
+
+/** One connection, begins by the time that its constructor returns. */
+export interface Connected {
+  /** Says goodbye to the client, since the broker stops, and closes. */
+  endByStop(): void;
+}
+
+export interface ConnectionsOptions {
+  readonly protocol: Protocol;
+  /** Connections open at once, over all transports together; further ones are closed at once. */
+  readonly connectionsMax: number;
+  /** How long a connection may take until it is one of the protocol. */
+  readonly connectTimeoutMs: number;
+  readonly logger: Logger;
+  readonly metrics: { watchConnections(read: () => number): void };
+  /** The connection calls `onClosed` once, with itself. */
+  readonly create: (stream: Duplex, caller: Caller, onClosed: (closed: Connected) => void) => Connected;
+}
+
+/** The connections of one protocol, over every transport. */
+export class Connections {
+  readonly options: Omit<ConnectionsOptions, "create">;
+  readonly #create: ConnectionsOptions["create"];
+  readonly #open = new Set<Connected>();
+
+  constructor({ create, ...options }: ConnectionsOptions) {
+    this.options = options;
+    this.#create = create;
+    options.metrics.watchConnections(() => this.#open.size);
+  }
+
+  serve(stream: Duplex, caller: Caller): void {
+    if (this.#open.size >= this.options.connectionsMax) {
+      stream.on("error", () => {}); // the client may have reset it already
+      stream.destroy();
+      return;
+    }
+    this.#open.add(this.#create(stream, caller, (closed) => void this.#open.delete(closed)));
+  }
+
+  /** What clients published and was not acknowledged they will send again. */
+  endAll(): void {
+    for (const connection of this.#open) connection.endByStop();
+  }
+}

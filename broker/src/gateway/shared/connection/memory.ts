@@ -1,0 +1,70 @@
+import type { Client, Holding, MemoryBudget } from "../../in-flight/memory-budget.ts";
+import { unfinishedBytesMin, unreadBytesMax } from "./limits.ts";
+
+/** Bytes that wait for clients that read slowly, over all connections. */
+export class UnreadBytes {
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax = unreadBytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get hasRoom(): boolean {
+    return this.#bytes < this.#bytesMax;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+}
+
+/** The memory that the connections of every protocol share. */
+export class ConnectionMemory {
+  readonly unread = new UnreadBytes();
+  readonly #budget: Pick<MemoryBudget, "createHolding">;
+
+  /** The budget is that of requests in flight: where it runs out, the connections that hold memory for longest end. */
+  constructor(budget: Pick<MemoryBudget, "createHolding">) {
+    this.#budget = budget;
+  }
+
+  hold(client: Client): UnfinishedInput {
+    return new UnfinishedInput(() => this.#budget.createHolding(), client);
+  }
+}
+
+/** The bytes of a packet or frame that has not come whole. A slow client is not ended for its slowness, only where others need the memory. */
+export class UnfinishedInput {
+  readonly #createHolding: () => Holding;
+  readonly #client: Client;
+  #holding: Holding | undefined;
+  #bytes = 0;
+
+  constructor(createHolding: () => Holding, client: Client) {
+    this.#createHolding = createHolding;
+    this.#client = { ...client, isExcused: () => true };
+  }
+
+  /** Says how many bytes are held now. */
+  hold(bytes: number): void {
+    if (bytes < unfinishedBytesMin) {
+      if (this.#holding !== undefined) this.release();
+      return;
+    }
+    if (bytes < this.#bytes) this.release();
+    if (this.#holding === undefined) {
+      this.#holding = this.#createHolding();
+      this.#holding.awaitClient(this.#client);
+    }
+    const more = bytes - this.#bytes;
+    this.#bytes = bytes;
+    if (more > 0) this.#holding.take(more); // may end this connection, and so release what it holds
+  }
+
+  release(): void {
+    this.#holding?.release();
+    this.#holding = undefined;
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Server, Socket } from "node:net";
+import type { Connections } from "./connections.ts";
+import { closeGraceMs, probeAfterMs } from "./limits.ts";
+import type { Place } from "./listener.ts";
+
+/** The system probes silent connections, so that one ends whose client is gone without a word. */
+export const socketOptions = {
+  noDelay: true,
+  allowHalfOpen: true,
+  keepAlive: true,
+  keepAliveInitialDelay: probeAfterMs,
+};
+
+/** A server of sockets whose connections speak one protocol. */
+export class SocketServer {
+  readonly #server: Server;
+  readonly #connections: Connections;
+  /** Open sockets, also those that are no connection yet. */
+  readonly #sockets = new Set<Socket>();
+  #draining: Promise<void> | undefined;
+
+  constructor(server: Server, connections: Connections) {
+    this.#server = server;
+    this.#connections = connections;
+    const { connectionsMax, logger, protocol } = connections.options;
+    server.maxConnections = connectionsMax;
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    // A connection that cannot be accepted, for want of descriptors or memory, must not end the process.
+    server.on("error", (error) => logger.error(`${protocol} connection not accepted`, { error }));
+  }
+
+  /** Answers the address, as clients write it. */
+  async listen({ host, port }: Place, scheme: string): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ host, port }, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("a TCP server has no TCP address");
+    return `${scheme}://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`;
+  }
+
+  /** Accepts no more, says goodbye, and answers when every socket is closed. */
+  async drain(): Promise<void> {
+    this.#draining ??= new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#connections.endAll();
+      // A TLS handshake that has not ended has no connection that could end it.
+      setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
+    });
+    await this.#draining;
+  }
+
+  #destroySockets(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

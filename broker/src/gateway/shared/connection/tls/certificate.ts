@@ -1,0 +1,56 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import type { Protocol } from "../../../../engine/access/caller.ts";
+
+/** Where the certificate and its key are, in PEM. */
+export interface CertificateFiles {
+  /** With the certificates of the authorities between it and the root, if there are any. */
+  readonly certificateFile: string;
+  /** Without a pass phrase. */
+  readonly keyFile: string;
+}
+
+/** A certificate and the key that belongs to it. */
+export interface Certificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly validTo: Date;
+}
+
+/** @throws Error that names the file, what is wrong with it and what to do. */
+export function readCertificate({ certificateFile, keyFile }: CertificateFiles, protocol: Protocol): Certificate {
+  const cert = readPem(certificateFile, `certificate for ${protocol}`);
+  const key = readPem(keyFile, `key for ${protocol}`);
+  const { validTo } = parseCertificate(cert, certificateFile);
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    throw new Error(`${keyFile} is no key of the certificate ${certificateFile}: ${messageOf(cause)}. ${keyAdvice}`, {
+      cause,
+    });
+  }
+  return { cert, key, validTo: new Date(validTo) };
+}
+
+const keyAdvice = "Give the private key of that certificate, in PEM and without a pass phrase.";
+
+function readPem(file: string, what: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new Error(`The ${what} over TLS cannot be read: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function parseCertificate(cert: Buffer, file: string): X509Certificate {
+  try {
+    return new X509Certificate(cert);
+  } catch (cause) {
+    throw new Error(`${file} is no certificate in PEM: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,68 @@
+import { parameterError } from "../shared/failure.ts";
+import { type ClientFrame, findHeader, type Headers, type Version, versions } from "./codec/frame.ts";
+import { heartBeatMsMax } from "./limits.ts";
+import type { Profile } from "./profile.ts";
+
+/** What a CONNECT asks for, as the broker grants it. */
+export interface Accepted {
+  readonly version: Version;
+  /** Milliseconds between heart-beats in either direction; 0 for none. */
+  readonly heartBeat: { readonly sentMs: number; readonly receivedMs: number };
+  /** Of the CONNECTED. */
+  readonly headers: Headers;
+}
+
+export interface AcceptOptions {
+  readonly profile: Profile;
+  /** Names the connection. */
+  readonly session: string;
+  /** Name and version of the broker. */
+  readonly server: string;
+}
+
+/** @throws VersionError, BrokerError 200001 for a heart-beat that is none. */
+export function acceptConnect({ headers }: ClientFrame, { profile, session, server }: AcceptOptions): Accepted {
+  const version = negotiate(findHeader(headers, "accept-version"));
+  const { sendsMs, wantsMs } = profile.heartBeat;
+  const asked = version === "1.0" ? [0, 0] : parseHeartBeat(findHeader(headers, "heart-beat") ?? "0,0");
+  const [clientSendsMs = 0, clientWantsMs = 0] = asked;
+  return {
+    version,
+    heartBeat: { sentMs: agree(sendsMs, clientWantsMs), receivedMs: agree(clientSendsMs, wantsMs) },
+    headers: [
+      ["version", version],
+      ...(version === "1.0" ? [] : [["heart-beat", `${sendsMs},${wantsMs}`] as const]),
+      ["session", session],
+      ["server", server],
+    ],
+  };
+}
+
+/** The highest version that both have; a client that names none is of 1.0 ("Protocol Negotiation"). */
+function negotiate(accepted: string | undefined): Version {
+  if (accepted === undefined) return "1.0";
+  const names = accepted.split(",").map((name) => name.trim());
+  const version = versions.findLast((known) => names.includes(known));
+  if (version === undefined) throw new VersionError();
+  return version;
+}
+
+/** The client speaks none of our versions. */
+export class VersionError extends Error {
+  override readonly name = "VersionError";
+
+  constructor() {
+    super(`Supported protocol versions are ${versions.join(" ")}`);
+  }
+}
+
+function parseHeartBeat(text: string): readonly number[] {
+  const found = /^(\d{1,15}),(\d{1,15})$/.exec(text);
+  if (found === null) throw parameterError('"heart-beat" is two numbers of milliseconds with a comma between');
+  return found.slice(1).map((ms) => Math.min(Number(ms), heartBeatMsMax));
+}
+
+/** What one side can do and the other one wants ("Heart-beating"). */
+function agree(sendsMs: number, wantsMs: number): number {
+  return sendsMs === 0 || wantsMs === 0 ? 0 : Math.max(sendsMs, wantsMs);
+}

@@ -1,0 +1,88 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { encodeFrame } from "./encode-frame.ts";
+import { escapeHeader, unescapeHeader } from "./escapes.ts";
+import { type ClientFrame, type Headers, versions } from "./frame.ts";
+import { FrameError } from "./frame-error.ts";
+import { FrameParser } from "./frame-parser.ts";
+
+const limits = { headBytesMax: 4_000, headersMax: 50, bodyBytesMax: 1_000 };
+
+/** Text with what has to be escaped. */
+const text = fc.string({
+  unit: fc.constantFrom(":", "\n", "\r", "\\", "n", "c", "r", " ", "a", "\u00e4", "\u{1f600}"),
+});
+const name = text.filter((found) => found !== "" && found !== "content-length");
+const headers = fc.array(fc.tuple(name, text), { maxLength: 10 });
+
+function read(chunks: readonly Buffer[], version: (typeof versions)[number]): readonly ClientFrame[] {
+  const parser = new FrameParser(limits);
+  parser.use(version);
+  const frames: ClientFrame[] = [];
+  for (const chunk of chunks) parser.push(chunk, (frame) => frames.push(frame) > 0);
+  return frames;
+}
+
+function cut(bytes: Buffer, places: readonly number[]): readonly Buffer[] {
+  const sorted = [0, ...places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
+  return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
+}
+
+/** The bytes of a frame as a client writes them, by our encoder of the server's. */
+function toClientBytes(fields: Headers, body: Buffer): Buffer {
+  const bytes = encodeFrame({ command: "ERROR", headers: fields, body }, "1.2");
+  return Buffer.concat([Buffer.from("SEND"), bytes.subarray("ERROR".length)]);
+}
+
+it("reads what it wrote, however it is cut", () => {
+  const body = fc.uint8Array({ maxLength: 200 });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(headers, body), { maxLength: 5 }), fc.array(fc.nat(2_000)), (frames, places) => {
+      const sent = frames.map(([fields, bytes]): [Headers, Buffer] => [
+        [["content-length", String(bytes.length)], ...fields],
+        Buffer.from(bytes),
+      ]);
+      const bytes = Buffer.concat(sent.map(([fields, content]) => toClientBytes(fields, content)));
+      const found = read(cut(bytes, places), "1.2");
+      expect(found.map((frame) => [frame.headers, Buffer.from(frame.body)])).toEqual(sent);
+    }),
+  );
+});
+
+it("unescapes what it escaped, and puts no delimiter into a header", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.constantFrom(...versions), fc.boolean(), (found, version, isName) => {
+      const escaped = escapeHeader(found, { version, isName });
+      if (escaped === undefined) return;
+      expect(escaped).not.toMatch(/[\0\r\n]/);
+      if (version !== "1.0") expect(escaped).not.toContain(":");
+      expect(unescapeHeader(escaped, version)).toBe(found);
+    }),
+  );
+});
+
+it("answers any mutated bytes with frames or a FrameError, and holds no more than its limits", () => {
+  const whole = Buffer.from(
+    "CONNECT\naccept-version:1.2\n\n\0\nSEND\ndestination:a\\cb\ncontent-length:3\nreceipt:1\n\nx\0y\0\r\nSUBSCRIBE\r\nid:0\r\n\r\n\0",
+  );
+  const mutation = fc.record({
+    at: fc.nat(whole.length - 1),
+    length: fc.nat(8),
+    bytes: fc.uint8Array({ maxLength: 8 }),
+  });
+  const arbitrary = [fc.array(mutation, { maxLength: 4 }), fc.array(fc.nat(whole.length), { maxLength: 3 })] as const;
+  fc.assert(
+    fc.property(...arbitrary, fc.constantFrom(...versions), (mutations, places, version) => {
+      let bytes = whole;
+      for (const { at, length, bytes: put } of mutations) {
+        bytes = Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + length)]);
+      }
+      try {
+        if (read(cut(bytes, places), version).some(({ body }) => body.length > 4_000)) expect.fail("a long body");
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error;
+      }
+    }),
+    { numRuns: 100_000 },
+  );
+}, 60_000);

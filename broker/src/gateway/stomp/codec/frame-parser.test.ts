@@ -1,0 +1,210 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { type ClientFrame, findHeader, type Version } from "./frame.ts";
+import { FrameError } from "./frame-error.ts";
+import { type FrameLimits, FrameParser } from "./frame-parser.ts";
+
+const limits: FrameLimits = { headBytesMax: 1_000, headersMax: 10, bodyBytesMax: 100 };
+
+interface Plain {
+  readonly command: string;
+  readonly headers: ClientFrame["headers"];
+  readonly body: string;
+}
+
+interface ReadOptions {
+  readonly version?: Version;
+  /** Bytes of each chunk. */
+  readonly cut?: number;
+}
+
+function read(input: string | Buffer, { version, cut = Number.POSITIVE_INFINITY }: ReadOptions = {}): readonly Plain[] {
+  const parser = new FrameParser(limits);
+  if (version !== undefined) parser.use(version);
+  const frames: Plain[] = [];
+  const bytes = Buffer.from(input);
+  for (let from = 0; from < bytes.length; from += cut) {
+    parser.push(bytes.subarray(from, from + cut), ({ command, headers, body }) => {
+      frames.push({ command, headers, body: body.toString("latin1") });
+      return true;
+    });
+  }
+  expect(parser.heldBytes).toBeLessThanOrEqual(2 * parser.pendingBytes);
+  return frames;
+}
+
+function errorOf(input: string | Buffer, options?: ReadOptions): FrameError {
+  try {
+    read(input, options);
+  } catch (error) {
+    if (error instanceof FrameError) return error;
+    throw error;
+  }
+  throw new Error("no error");
+}
+
+it("quotes no line of a CONNECT, which may be a part of its passcode", () => {
+  expect(errorOf("CONNECT\npasscode:first\nsecret\n\n\0").message).not.toContain("secret");
+});
+
+it("lets go of bytes whose frame was taken, also when no other may follow", () => {
+  const parser = new FrameParser(limits);
+  parser.push(Buffer.from("SEND\n\nx\0"), () => false);
+  expect(parser.heldBytes).toBe(0);
+});
+
+it.each([1, 2, 3, 7, 1_000])("reads the same frames from chunks of %i bytes", (cut) => {
+  const input =
+    "\n\r\nSEND\na:1\ncontent-length:5\n\n\0\n\0\nx\0\n\nSEND\r\na:2\r\n\r\nbody\0\r\nDISCONNECT\n\n\0BEGIN\ntransaction:1\n\n\0";
+  expect(read(input, { version: "1.2", cut })).toEqual([
+    {
+      command: "SEND",
+      headers: [
+        ["a", "1"],
+        ["content-length", "5"],
+      ],
+      body: "\0\n\0\nx",
+    },
+    { command: "SEND", headers: [["a", "2"]], body: "body" },
+    { command: "DISCONNECT", headers: [], body: "" },
+    { command: "BEGIN", headers: [["transaction", "1"]], body: "" },
+  ]);
+});
+
+it.each([
+  ["1.0", String.raw`a\nb\c\\\r:c\t: x `, [[String.raw`a\nb\c\\\r`, String.raw`c\t: x`]]],
+  ["1.1", String.raw`a\nb\c\\: x `, [["a\nb:\\", " x "]]],
+  ["1.2", String.raw`a\nb\c\\\r: x `, [["a\nb:\\\r", " x "]]],
+  ["1.2", String.raw`a:\\n\\c`, [["a", String.raw`\n\c`]]],
+  ["1.2", "a:b:c", [["a", "b:c"]]],
+  ["1.1", "a:b\r", [["a", "b\r"]]],
+  ["1.2", "a:b\r", [["a", "b"]]],
+  ["1.2", "\u00e4:\u20ac", [["\u00e4", "\u20ac"]]],
+  ["1.2", "a:", [["a", ""]]],
+] as const)("reads headers by the rules of %s: %j", (version, line, headers) => {
+  expect(read(`SEND\n${line}\n\n\0`, { version })).toEqual([{ command: "SEND", headers, body: "" }]);
+});
+
+it.each([
+  [
+    "CONNECT",
+    "accept-version:1.2\nlogin:a\\c: b ",
+    [
+      ["accept-version", "1.2"],
+      ["login", "a\\c: b "],
+    ],
+  ],
+  [
+    "STOMP",
+    "accept-version:1.1\r\nhost:x\r",
+    [
+      ["accept-version", "1.1"],
+      ["host", "x"],
+    ],
+  ],
+  [
+    "CONNECT",
+    "login: a\npasscode: b ",
+    [
+      ["login", "a"],
+      ["passcode", "b"],
+    ],
+  ],
+] as const)("reads %s without escapes, and trims that of 1.0: %j", (command, lines, headers) => {
+  expect(read(`${command}\n${lines}\n\n\0`)).toEqual([{ command, headers, body: "" }]);
+});
+
+it.each([
+  ["1.1", String.raw`a:\r`, /\\r/],
+  ["1.1", String.raw`a:\t`, /\\t/],
+  ["1.2", String.raw`a:\t`, /\\t/],
+  ["1.2", "a:\\", /escape/],
+  ["1.2", String.raw`\x:b`, /\\x/],
+  ["1.2", "a:b\rc", /carriage return/],
+  ["1.2", "a", /no header/],
+  ["1.2", ":b", /no header/],
+  ["1.2", "a:b\0", /NUL/],
+  ["1.2", Array.from({ length: 11 }, (_, index) => `a${index}:b`).join("\n"), /more than 10 headers/],
+  ["1.2", `a:${"b".repeat(1_000)}`, /more than 1000 bytes/],
+  ["1.2", "content-length:-1", /no number/],
+  ["1.2", "content-length:1e1", /no number/],
+  ["1.2", "content-length:101", /more than 100 bytes/],
+] as const)("refuses in %s the header line %j", (version, line, message) => {
+  for (const cut of [1, 1_000_000]) expect(errorOf(`SEND\n${line}\n\n\0`, { version, cut }).message).toMatch(message);
+});
+
+it.each([
+  ["an unknown command", "HELLO\n\n\0", /no command/],
+  ["a command in small letters", "send\n\n\0", /no command/],
+  ["another protocol", "GET / HTTP/1.1\r\n", /no frame/],
+  ["bytes of TLS", Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 7, 7, 7]), /NUL/],
+  ["a NUL between frames", "\0", /NUL/],
+  ["headers that do not end", "DISCONNECT\nreceipt:7\n\0", /NUL/],
+  ["bad UTF-8", Buffer.from([...Buffer.from("SEND\na:"), 0xc3, 0x28, 10, 10, 0]), /UTF-8/],
+  ["overlong UTF-8", Buffer.from([...Buffer.from("SEND\na:"), 0xc0, 0x80, 10, 10, 0]), /UTF-8/],
+  ["a long body without length", `SEND\n\n${"x".repeat(101)}`, /more than 100 bytes/],
+  ["a body that is longer than content-length says", "SEND\ncontent-length:1\n\nxx\0", /no NUL/],
+  ["a body of a frame that has none", "BEGIN\ntransaction:1\n\nx\0", /must not have a body/],
+] as const)("refuses %s", (_, input, message) => {
+  for (const cut of [1, 1_000_000]) expect(errorOf(input, { version: "1.2", cut }).message).toMatch(message);
+});
+
+it.each([
+  ["a body that is too long", "SEND\nreceipt:7\ncontent-length:101\n\n"],
+  ["a body of a frame that has none", "BEGIN\nreceipt:7\n\nx\0"],
+  ["an undefined escape", "SEND\na:\\t\nreceipt:7\n\n"],
+])("names the receipt of a refused frame: %s", (_, input) => {
+  expect(errorOf(input, { version: "1.2" }).receipt).toBe("7");
+});
+
+it("ignores bodies in 1.0", () => {
+  expect(read("CONNECT\nlogin: a\n\nhello\0", {})[0]).toMatchObject({ command: "CONNECT", body: "hello" });
+  expect(read("BEGIN\ntransaction:1\n\nhello\0", { version: "1.0" })[0]).toMatchObject({ command: "BEGIN" });
+});
+
+it("stops where it is told to, and goes on", () => {
+  const parser = new FrameParser(limits);
+  const taken: string[] = [];
+  const take = ({ command }: ClientFrame): boolean => {
+    taken.push(command);
+    return false;
+  };
+  parser.push(Buffer.from("CONNECT\n\n\0BEGIN\n\n\0ABO"), take);
+  expect(taken).toEqual(["CONNECT"]);
+  parser.use("1.2");
+  parser.push(Buffer.from("RT\n\n\0"), take);
+  parser.resume(take);
+  parser.resume(take);
+  expect(taken).toEqual(["CONNECT", "BEGIN", "ABORT"]);
+});
+
+it("takes no more time for a large head and body that come byte by byte", () => {
+  const parser = new FrameParser({ headBytesMax: 2 ** 16, headersMax: 1_000, bodyBytesMax: 2 ** 18 });
+  const input = Buffer.from(`SEND\n${"a:b\n".repeat(999)}c:${"d".repeat(50_000)}\n\n${"x".repeat(2 ** 17)}\0`);
+  let found = 0;
+  for (let from = 0; from < input.length; from += 1) {
+    parser.push(input.subarray(from, from + 1), ({ body }) => {
+      found = body.length;
+      return true;
+    });
+  }
+  expect(found).toBe(2 ** 17);
+});
+
+it("lets a header be kept without the rest of its frame", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void; // the flag above makes it
+  const parser = new FrameParser({ headBytesMax: 2 ** 16, headersMax: 10, bodyBytesMax: 0 });
+  parser.use("1.2");
+  const kept: string[] = [];
+  const input = Buffer.from(`BEGIN\nreceipt:a-receipt-of-some-length\nother:${"x".repeat(60_000)}\n\n\0`);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let count = 0; count < 200; count += 1) {
+    parser.push(Buffer.from(input), ({ headers }) => kept.push(findHeader(headers, "receipt") ?? "") > 0);
+  }
+  collectGarbage();
+  expect(kept).toHaveLength(200);
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(2_000_000); // not 12 MB
+});

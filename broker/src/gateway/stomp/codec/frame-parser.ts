@@ -1,0 +1,308 @@
+import { isUtf8 } from "node:buffer";
+import { PendingBytes } from "../../shared/connection/pending-bytes.ts";
+import { unescapeHeader } from "./escapes.ts";
+import {
+  type ClientCommand,
+  clientCommands,
+  type ClientFrame,
+  findHeader,
+  type Headers,
+  type Version,
+} from "./frame.ts";
+import { FrameError } from "./frame-error.ts";
+
+export interface FrameLimits {
+  /** Longest command with its headers. */
+  readonly headBytesMax: number;
+  readonly headersMax: number;
+  readonly bodyBytesMax: number;
+}
+
+const [NUL, LF, CR] = [0x00, 0x0a, 0x0d];
+
+/** The longest command, and its end of line. */
+const commandBytesMax = Math.max(...clientCommands.map(({ length }) => length)) + 2;
+
+interface Head extends Pick<ClientFrame, "command" | "headers"> {
+  /** As `content-length` says; undefined where the first NUL ends the body. */
+  readonly bodyLength: number | undefined;
+  readonly bodyBytesMax: number;
+}
+
+/**
+ * Cuts a stream of bytes into frames, whatever pieces it comes in. Looks at each byte of an unfinished frame a bounded number of times, and refuses
+ * a frame that is too large as soon as that shows.
+ */
+export class FrameParser {
+  readonly #limits: FrameLimits;
+  readonly #pending = new PendingBytes();
+  /** What is known of the frame whose body is awaited. */
+  #head: Head | undefined;
+  /** Offset of the first byte that was not looked at. */
+  #scanned = 0;
+  /** Offset of the line that is awaited, and how many came before it. */
+  #lineStart = 0;
+  #lines = 0;
+  #version: Version | undefined;
+
+  constructor(limits: FrameLimits) {
+    this.#limits = limits;
+  }
+
+  /** Bytes that were pushed and not given. */
+  get pendingBytes(): number {
+    return this.#pending.length;
+  }
+
+  /** Bytes that are held, with the room for more. */
+  get heldBytes(): number {
+    return this.#pending.heldLength;
+  }
+
+  /** What was negotiated: frames are read by its rules from now on. Until then by those of CONNECT. */
+  use(version: Version): void {
+    this.#version = version;
+  }
+
+  /**
+   * Gives the frames that `chunk` completes to `take`, in order, until one answers false: the rest stays for {@link resume}.
+   * @throws FrameError for bytes that cannot be a frame.
+   */
+  push(chunk: Buffer, take: (frame: ClientFrame) => boolean): void {
+    if (chunk.length === 0) return;
+    this.#pending.push(chunk, this.#needed);
+    this.resume(take);
+  }
+
+  /** Gives on what an earlier call left. */
+  resume(take: (frame: ClientFrame) => boolean): void {
+    for (let frame = this.#next(); frame !== undefined; frame = this.#next()) {
+      if (take(frame)) continue;
+      if (this.#pending.length === 0) break;
+      return; // the rest is whole frames, as far as is known
+    }
+    this.#pending.settle(this.#needed);
+  }
+
+  /** Length of what is awaited; its limit where that is not known. */
+  get #needed(): number {
+    if (this.#head === undefined) return this.#limits.headBytesMax;
+    return (this.#head.bodyLength ?? this.#head.bodyBytesMax) + 1;
+  }
+
+  /** Undefined where bytes are missing. */
+  #next(): ClientFrame | undefined {
+    this.#head ??= this.#readHead();
+    if (this.#head === undefined) return undefined;
+    const { command, headers } = this.#head;
+    const body = this.#readBody(this.#head);
+    if (body === undefined) return undefined;
+    this.#head = undefined;
+    return { command, headers, body };
+  }
+
+  #readHead(): Head | undefined {
+    if (this.#lines === 0) this.#skipHeartBeats();
+    const { headBytesMax } = this.#limits;
+    for (let end = this.#findLine(); end !== undefined; end = this.#findLine()) {
+      const length = end - this.#lineStart;
+      const isBlank = length === 0 || (length === 1 && this.#pending.at(this.#lineStart) === CR);
+      if (isBlank && this.#lines > 0) return this.#endHead(end + 1);
+      this.#endLine(end);
+    }
+    if (this.#pending.length > headBytesMax) throw tooLongHead(headBytesMax);
+    if (this.#lines === 0) checkCommandLength(this.#pending.length);
+    return undefined;
+  }
+
+  #endLine(end: number): void {
+    const { headersMax } = this.#limits;
+    if (this.#lines === 0) checkCommandLength(end);
+    this.#lines += 1;
+    this.#lineStart = end + 1;
+    if (this.#lines > headersMax + 1) throw new FrameError(`a frame with more than ${headersMax} headers`);
+  }
+
+  /** End-of-lines between frames (heart-beats of 1.1 and 1.2). */
+  #skipHeartBeats(): void {
+    let length = 0;
+    for (; ; length += 1) {
+      const byte = this.#pending.at(length);
+      if (byte === CR && [LF, undefined].includes(this.#pending.at(length + 1))) {
+        if (this.#pending.at(length + 1) === undefined) break; // its LF is on the way
+      } else if (byte !== LF) break;
+    }
+    if (length === 0) return;
+    this.#pending.consume(length);
+    this.#scanned = 0;
+  }
+
+  /** Offset of the next LF; undefined where it has not come. */
+  #findLine(): number | undefined {
+    const end = this.#pending.indexOf(LF, this.#scanned);
+    if (end !== -1) {
+      this.#scanned = end + 1;
+      return end;
+    }
+    if (this.#pending.indexOf(NUL, this.#scanned) !== -1) throw earlyNul();
+    this.#scanned = this.#pending.length;
+    return undefined;
+  }
+
+  #endHead(end: number): Head {
+    if (end > this.#limits.headBytesMax) throw tooLongHead(this.#limits.headBytesMax);
+    const bytes = this.#pending.slice(0, this.#lineStart);
+    if (!isUtf8(bytes)) throw new FrameError("a command or header that is not valid UTF-8");
+    if (bytes.includes(NUL)) throw earlyNul();
+    const [commandLine = "", ...lines] = toLines(bytes);
+    this.#pending.consume(end);
+    [this.#scanned, this.#lineStart, this.#lines] = [0, 0, 0];
+    const command = toCommand(withoutReturn(commandLine));
+    const headers = this.#toHeaders(command, lines);
+    const bodyBytesMax = this.#bodyBytesMaxOf(command, headers);
+    const bodyLength = toBodyLength(headers);
+    if (bodyLength !== undefined && bodyLength > bodyBytesMax) throw tooLongBody({ command, headers, bodyBytesMax });
+    return { command, headers, bodyLength, bodyBytesMax };
+  }
+
+  #toHeaders(command: ClientCommand, lines: readonly string[]): Headers {
+    if (command !== "CONNECT" && command !== "STOMP") {
+      const version = this.#version ?? "1.2"; // what comes before CONNECT is refused anyway
+      return toHeaders(lines, version);
+    }
+    // CONNECT has no escapes, and says itself whether it is of 1.0, whose values may be padded.
+    const headers = lines.map((line) => splitConnectHeader(withoutReturn(line)));
+    return isOf10(headers) ? headers.map(trimmed) : headers;
+  }
+
+  /** 1.0 ignores the body of frames that need none; later versions forbid it. */
+  #bodyBytesMaxOf(command: ClientCommand, headers: Headers): number {
+    if (command === "SEND") return this.#limits.bodyBytesMax;
+    const isConnect = command === "CONNECT" || command === "STOMP";
+    return (isConnect ? isOf10(headers) : this.#version === "1.0") ? this.#limits.headBytesMax : 0;
+  }
+
+  #readBody(head: Head): Buffer | undefined {
+    const length = head.bodyLength ?? this.#findNul(head);
+    if (length === undefined || this.#pending.length <= length) return undefined;
+    if (this.#pending.at(length) !== NUL) {
+      throw new FrameError("no NUL where content-length says that the frame ends", findHeader(head.headers, "receipt"));
+    }
+    const body = this.#pending.slice(0, length);
+    this.#pending.consume(length + 1);
+    this.#scanned = 0;
+    return body;
+  }
+
+  #findNul(head: Head): number | undefined {
+    const found = this.#pending.indexOf(NUL, this.#scanned);
+    this.#scanned = found === -1 ? this.#pending.length : found;
+    if (this.#scanned > head.bodyBytesMax) throw tooLongBody(head);
+    return found === -1 ? undefined : found;
+  }
+}
+
+/** Each as a string of its own: a part of a longer one would keep all of it in memory for as long as a header is kept. */
+function toLines(bytes: Buffer): readonly string[] {
+  const lines: string[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf(LF, start);
+    lines.push(bytes.toString("utf8", start, end));
+    start = end + 1;
+  }
+  return lines;
+}
+
+function toCommand(text: string): ClientCommand {
+  const command = clientCommands.find((known) => known === text);
+  if (command === undefined) throw new FrameError(`${JSON.stringify(text)} is no command of a STOMP client`);
+  return command;
+}
+
+/** An end of line of 1.2 may begin with a carriage return, and so may that of a CONNECT, whose version is not known yet. */
+function withoutReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
+}
+
+function splitHeader(line: string): readonly [string, string] {
+  const header = findHeaderIn(line);
+  if (header !== undefined) return header;
+  throw new FrameError(`${JSON.stringify(line.slice(0, 100))} is no header: a header is name:value`);
+}
+
+/** Quotes nothing: a line may be a part of the passcode, and the message gets into the log. */
+function splitConnectHeader(line: string): readonly [string, string] {
+  const header = findHeaderIn(line);
+  if (header !== undefined) return header;
+  throw new FrameError("a line of CONNECT is no header: a header is name:value, and no value has an end of line");
+}
+
+function findHeaderIn(line: string): readonly [string, string] | undefined {
+  const colon = line.indexOf(":");
+  return colon < 1 ? undefined : [line.slice(0, colon), line.slice(colon + 1)];
+}
+
+/** @throws FrameError that names the receipt where the frame asks for one. */
+function toHeaders(lines: readonly string[], version: Version): Headers {
+  try {
+    return lines.map((line) => toHeader(version === "1.1" ? line : withoutReturn(line), version));
+  } catch (error) {
+    const receipt = lines.find((line) => line.startsWith("receipt:"))?.slice("receipt:".length);
+    throw error instanceof FrameError && receipt !== undefined
+      ? new FrameError(error.message, withoutReturn(receipt))
+      : error;
+  }
+}
+
+function toHeader(line: string, version: Version): readonly [string, string] {
+  const header = splitHeader(line);
+  if (version === "1.0") return trimmed(header);
+  if (version === "1.2" && line.includes("\r")) throw new FrameError("a carriage return inside a header");
+  return [unescapeHeader(header[0], version), unescapeHeader(header[1], version)];
+}
+
+/** Examples in the specification of 1.0 pad headers, so its clients do; later versions forbid both. */
+function trimmed([name, value]: readonly [string, string]): readonly [string, string] {
+  return [name.trim(), value.trim()];
+}
+
+/** Whether a CONNECT is of 1.0 ("Protocol Negotiation"). */
+function isOf10(headers: Headers): boolean {
+  return findHeader(headers, "accept-version") === undefined;
+}
+
+function toBodyLength(headers: Headers): number | undefined {
+  const text = findHeader(headers, "content-length");
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new FrameError(
+      `content-length ${JSON.stringify(text.slice(0, 100))} is no number`,
+      findHeader(headers, "receipt"),
+    );
+  }
+  return Number(text);
+}
+
+function checkCommandLength(length: number): void {
+  if (length > commandBytesMax) throw new FrameError("this is no frame of STOMP");
+}
+
+function earlyNul(): FrameError {
+  return new FrameError("a NUL before the blank line that ends the headers");
+}
+
+function tooLongHead(headBytesMax: number): FrameError {
+  return new FrameError(`the headers of a frame have more than ${headBytesMax} bytes`);
+}
+
+function tooLongBody({
+  command,
+  headers,
+  bodyBytesMax,
+}: Pick<Head, "command" | "headers" | "bodyBytesMax">): FrameError {
+  const message =
+    bodyBytesMax === 0
+      ? `a ${command} must not have a body`
+      : `the body of a ${command} has more than ${bodyBytesMax} bytes`;
+  return new FrameError(message, findHeader(headers, "receipt"));
+}

@@ -1,0 +1,167 @@
+import { afterEach, expect, it } from "vitest";
+import { RawClient } from "./testing/raw-client.ts";
+import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
+
+let world: StompWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(options: StompWorldOptions = {}): Promise<number> {
+  world = await StompWorld.start(options);
+  return world.port;
+}
+
+it.each([
+  [undefined, "1.0"],
+  ["1.0", "1.0"],
+  ["1.1", "1.1"],
+  ["1.0,1.1,1.2", "1.2"],
+  ["1.1,2.0", "1.1"],
+])("negotiates the version of %s", async (accepted, version) => {
+  const client = await RawClient.open(await start());
+  client.send("CONNECT", accepted === undefined ? {} : { "accept-version": accepted });
+  const { headers } = await client.next("CONNECTED");
+  expect(headers).toMatchObject({ version, server: "Stele/test", session: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+});
+
+it("refuses a client of unknown versions, and names its own", async () => {
+  const client = await RawClient.open(await start());
+  client.send("STOMP", { "accept-version": "2.0" });
+  const { headers, body } = await client.next("ERROR");
+  expect(headers).toMatchObject({ version: "1.0,1.1,1.2", "content-type": "text/plain" });
+  expect(body).toContain("1.0 1.1 1.2");
+  await client.closed;
+});
+
+it("answers SENDs with the eventId of a durable event, in their order", async () => {
+  const client = await RawClient.connect(await start());
+  for (const receipt of ["1", "2", "3"])
+    client.send("SEND", { destination: "a/b", receipt, "svc-x": receipt }, receipt);
+  for (const receipt of ["1", "2", "3"]) {
+    const { headers } = await client.next("RECEIPT");
+    expect(headers["receipt-id"]).toBe(receipt);
+    const event = await world?.broker.getEvent({ eventId: headers["eventId"] ?? "", groupId: undefined });
+    expect(event).toMatchObject({ topic: "a/b", sequence: Number(receipt), extensions: [["svc-x", receipt]] });
+    expect(Buffer.from(event?.content ?? []).toString()).toBe(receipt);
+  }
+});
+
+it.each(["1.0", "1.1", "1.2"])("delivers what was sent, with its headers, by STOMP %s", async (version) => {
+  const client = await RawClient.connect(await start(), version);
+  client.send("SUBSCRIBE", { id: "s", destination: "a/+", receipt: "subscribed" });
+  const { headers: subscribed } = await client.next("RECEIPT");
+  const fields = { "content-type": "text/plain", mine: "x", "svc-format": "json", "content-length": "3" };
+  client.send("SEND", { destination: "a/b", receipt: "sent", ...fields }, "x\0y");
+  const frames = [await client.nextAny(), await client.nextAny()];
+  const message = frames.find((frame) => frame?.command === "MESSAGE");
+  const receipt = frames.find((frame) => frame?.command === "RECEIPT");
+  expect(message?.body).toBe("x\0y");
+  expect(message?.headers).toEqual({
+    ...fields,
+    subscription: "s",
+    destination: "a/b",
+    "message-id": receipt?.headers["eventId"],
+    eventId: receipt?.headers["eventId"],
+    "subscription-id": subscribed["subscription-id"],
+  });
+});
+
+it("refuses a SEND with the code of the catalogue and its receipt, and closes", async () => {
+  const client = await RawClient.connect(await start());
+  client.send("SEND", { destination: "a+b", receipt: "7" }, "x");
+  const { headers } = await client.next("ERROR");
+  expect(headers).toMatchObject({ "receipt-id": "7", code: "100106", message: expect.stringContaining("invalid") });
+  await client.closed;
+});
+
+it("goes on after a refused frame where the profile says so", async () => {
+  const client = await RawClient.connect(await start({ profile: { closesOnRefusal: false } }));
+  client.send("SEND", { destination: "a+b", receipt: "7" }, "x");
+  expect((await client.next("ERROR")).headers["receipt-id"]).toBe("7");
+  client.send("SEND", { destination: "ab", receipt: "8" }, "x");
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("8");
+});
+
+it("publishes a SEND with a publish key once", async () => {
+  const client = await RawClient.connect(await start());
+  for (const receipt of ["1", "2"]) client.send("SEND", { destination: "a", receipt, "svc-publish-key": "k" }, "x");
+  const receipts = [await client.next("RECEIPT"), await client.next("RECEIPT")];
+  expect(receipts[0]?.headers["eventId"]).toBe(receipts[1]?.headers["eventId"]);
+  expect(await world?.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
+});
+
+it.each([
+  ["SEND", {}, /"destination" is missing/],
+  ["SUBSCRIBE", { destination: "a" }, /"id" is missing/],
+  ["SUBSCRIBE", { id: "1" }, /"destination" is missing/],
+  ["SUBSCRIBE", { id: "1", destination: "a", ack: "maybe" }, /"ack" is "maybe"/],
+  ["SUBSCRIBE", { id: "1", destination: "a", "prefetch-count": "0" }, /prefetch-count/],
+  ["SUBSCRIBE", { id: "1", destination: "a", "svc-subscriptionId": "x" }, /not a UUID/],
+  ["SUBSCRIBE", { id: "1", destination: "a", selector: "b = 1" }, /selectors/],
+  ["SUBSCRIBE", { id: "1", destination: "a/#/b" }, /pattern is invalid/],
+  ["SUBSCRIBE", { id: "1", destination: "a", eventId: "x" }, /eventId/],
+  ["SUBSCRIBE", { id: "1", destination: "a", groupId: "9" }, /unknown group/],
+  ["UNSUBSCRIBE", { id: "1" }, /no subscription "1"/],
+  ["ACK", { id: "1-x" }, /no message "1-x"/],
+  ["ACK", {}, /"id" is missing/],
+  ["NACK", { id: "x" }, /no message "x"/],
+  ["COMMIT", { transaction: "t" }, /"t" is not open/],
+  ["ABORT", { transaction: "t" }, /"t" is not open/],
+  ["BEGIN", {}, /"transaction" is missing/],
+  ["SEND", { destination: "a", transaction: "t" }, /"t" is not open/],
+  ["CONNECT", {}, /open already/],
+  ["HELLO", {}, /no command/],
+] as const)("ends a connection whose %s has %j, with an ERROR that says why", async (command, headers, message) => {
+  const client = await RawClient.connect(await start());
+  client.send(command, headers);
+  const error = await client.next("ERROR");
+  expect(error.headers["message"]).toMatch(message);
+  expect(Number(error.headers["code"])).toBeGreaterThan(100_000);
+  await client.closed;
+});
+
+it("answers every frame that asks for a RECEIPT, in their order", async () => {
+  const client = await RawClient.connect(await start());
+  client.send("SEND", { destination: "a", receipt: "1" }, "x");
+  client.send("SUBSCRIBE", { id: "s", destination: "b", receipt: "2" });
+  client.send("BEGIN", { transaction: "t", receipt: "3" });
+  client.send("SEND", { transaction: "t", destination: "a", receipt: "4" });
+  client.send("ABORT", { transaction: "t", receipt: "5" });
+  client.send("UNSUBSCRIBE", { id: "s", receipt: "6" });
+  client.send("DISCONNECT", { receipt: "7" });
+  client.send("SEND", { destination: "a", receipt: "8" }, "not taken");
+  for (const receipt of ["1", "2", "3", "4", "5", "6", "7"]) {
+    expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(receipt);
+  }
+  await client.closed;
+  expect(await world?.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
+});
+
+it("sends receipts that nobody asked for where the profile says so", async () => {
+  const client = await RawClient.connect(await start({ profile: { hasImplicitReceipts: true } }));
+  client.send("SUBSCRIBE", { id: "s", destination: "b" });
+  const { headers } = await client.next("RECEIPT");
+  expect(headers).toEqual({ "receipt-id": "s", "subscription-id": expect.any(String) });
+  client.send("UNSUBSCRIBE", { id: "s" });
+  expect((await client.next("RECEIPT")).headers).toEqual({ "receipt-id": "s" });
+});
+
+it("ends a connection without CONNECT in time, and one that speaks something else", async () => {
+  const port = await start({ settings: { connectTimeoutMs: 50 } });
+  const silent = await RawClient.open(port);
+  silent.write("\n\n");
+  expect((await silent.next("ERROR")).headers["message"]).toContain("no CONNECT in time");
+  const other = await RawClient.open(port);
+  other.write("GET / HTTP/1.1\r\n");
+  await other.next("ERROR");
+  await other.closed;
+});
+
+it("tells its clients that the broker stops", async () => {
+  const client = await RawClient.connect(await start());
+  await world?.server.drain();
+  expect((await client.next("ERROR")).headers["message"]).toContain("the broker stops");
+  await client.closed;
+});

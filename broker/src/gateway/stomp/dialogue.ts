@@ -1,0 +1,222 @@
+import { BrokerError, toBrokerError } from "@stele/wire";
+import type { Caller } from "../../engine/access/caller.ts";
+import type { Broker, PublishOutcome, TransactionOutcome } from "../../engine/broker.ts";
+import type { EndReason } from "../../engine/session/peer.ts";
+import type { Outbox } from "../shared/connection/outbox.ts";
+import { Submitter } from "../shared/connection/submitter.ts";
+import { type KnownTopics, TopicOpener } from "../shared/connection/topic-opener.ts";
+import { Answers } from "./answers.ts";
+import type { FrameOrder } from "./codec/encode-frame.ts";
+import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
+import { toPublishCall } from "./mapping.ts";
+import type { StompMetrics } from "./metrics.ts";
+import { findReceipt, requireName } from "./names.ts";
+import type { Profile } from "./profile.ts";
+import type { StompSettings } from "./settings.ts";
+import type { Subscription } from "./subscription.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { Transactions } from "./transactions.ts";
+
+export interface DialogueParts {
+  readonly broker: Pick<Broker, "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open">;
+  readonly caller: Caller;
+  readonly known: KnownTopics;
+  readonly version: Version;
+  readonly profile: Profile;
+  readonly settings: StompSettings;
+  readonly metrics: StompMetrics;
+  readonly outbox: Outbox;
+  readonly newId: () => string;
+  readonly reply: (order: FrameOrder) => void;
+  /** A frame that asks for this receipt could not be served. */
+  readonly refuse: (error: BrokerError, receipt: string | undefined) => void;
+  readonly onSubscriptionEnded: (why: EndReason) => void;
+  /** Answers have left, so that {@link Dialogue.keptBytes} is less. */
+  readonly onAnswered: () => void;
+  /** The client has left, and has all of its answers. */
+  readonly leave: () => void;
+}
+
+/** What a connection and its client say to one another once the connection is open. */
+export class Dialogue {
+  readonly #parts: DialogueParts;
+  readonly #answers: Answers;
+  readonly #transactions = new Transactions();
+  readonly #subscriptions: Subscriptions;
+  readonly #submitter: Submitter;
+  /** Whether the client has said goodbye. */
+  #isLeaving = false;
+
+  constructor(parts: DialogueParts) {
+    this.#parts = parts;
+    const { broker, caller, known, settings, newId, refuse, onSubscriptionEnded, onAnswered } = parts;
+    this.#answers = new Answers(onAnswered);
+    const opener = new TopicOpener({ broker, caller, known, isAutomatic: settings.opensTopics });
+    this.#submitter = new Submitter({ broker, caller, opener });
+    this.#subscriptions = new Subscriptions({
+      ...parts,
+      newKey: newId,
+      onEnded: (_, why) => onSubscriptionEnded(why),
+      onSuspended: (subscription) => refuse(toSuspension(subscription), undefined),
+    });
+  }
+
+  /** Bytes that it keeps of what was received. */
+  get keptBytes(): number {
+    return (
+      this.#transactions.bytes + this.#answers.bytes + this.#subscriptions.nameBytes + this.#submitter.waitingBytes
+    );
+  }
+
+  /** A promise where nothing more may be taken before it settles. @throws BrokerError where the frame cannot be served; so may the promise reject. */
+  take(frame: ClientFrame): Promise<void> | undefined {
+    if (this.#isLeaving) return undefined; // clients must not send anything after DISCONNECT
+    const serving = this.#serve(frame);
+    return serving === undefined ? this.#answers.room() : serving.then(() => this.#answers.room());
+  }
+
+  /** The client takes more. */
+  wake(): void {
+    this.#subscriptions.wakeAll();
+  }
+
+  /** The client sends no more. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#answers.expect()(() => this.#parts.leave());
+  }
+
+  /** The connection has ended. */
+  close(): void {
+    this.#isLeaving = true;
+    this.#submitter.close();
+    this.#subscriptions.detachAll();
+  }
+
+  #serve(frame: ClientFrame): Promise<void> | undefined {
+    const { headers } = frame;
+    switch (frame.command) {
+      case "SEND":
+        return this.#send(frame);
+      case "SUBSCRIBE":
+        return this.#subscribe(frame);
+      case "UNSUBSCRIBE":
+        return this.#unsubscribe(frame);
+      case "ACK":
+      case "NACK":
+        this.#settle(frame);
+        break;
+      case "BEGIN":
+        this.#transactions.begin(requireName(headers, "transaction"));
+        break;
+      case "ABORT":
+        this.#transactions.end(requireName(headers, "transaction"));
+        break;
+      case "COMMIT":
+        return this.#commit(frame);
+      case "DISCONNECT":
+        this.#receipt(findReceipt(headers));
+        this.leave();
+        return undefined;
+      default:
+        throw new Error(`${frame.command} was to be served before`);
+    }
+    this.#receipt(findReceipt(headers));
+    return undefined;
+  }
+
+  /** Answers in turn with a RECEIPT, where one is asked for. */
+  #receipt(receipt: string | undefined, more: Headers = []): void {
+    if (receipt !== undefined) this.#answers.expect(receipt)(() => this.#reply(receipt, more));
+  }
+
+  #reply(receipt: string, more: Headers): void {
+    this.#parts.reply({ command: "RECEIPT", headers: [["receipt-id", receipt], ...more] });
+    this.#parts.metrics.answered("RECEIPT");
+  }
+
+  #send(frame: ClientFrame): Promise<void> | undefined {
+    const { headers } = frame;
+    const receipt = findReceipt(headers);
+    const call = toPublishCall(frame, this.#parts.settings.extensionPrefix);
+    const transaction = findHeader(headers, "transaction");
+    if (transaction !== undefined) {
+      this.#transactions.addSend(transaction, call);
+      this.#receipt(receipt); // it is durable with COMMIT, which has a RECEIPT of its own
+      return undefined;
+    }
+    const settle = this.#answers.expect(receipt);
+    return this.#submitter.submit(call, (outcome) => settle(() => this.#answerSend(outcome, receipt)));
+  }
+
+  #answerSend(outcome: PublishOutcome, receipt: string | undefined): void {
+    if (outcome.status !== "SUCCESS") this.#parts.refuse(toRefusal(outcome), receipt);
+    else if (receipt !== undefined) this.#reply(receipt, [["eventId", outcome.eventId]]);
+  }
+
+  async #subscribe(frame: ClientFrame): Promise<void> {
+    const receipt = this.#receiptOf(frame);
+    const subscription = await this.#subscriptions.subscribe(frame);
+    if (this.#isLeaving) {
+      this.#subscriptions.detachAll(); // the connection has ended meanwhile
+      return;
+    }
+    this.#answers.expect(receipt)(() => {
+      if (receipt !== undefined) this.#reply(receipt, [["subscription-id", subscription.parts.key]]);
+      subscription.open();
+    });
+  }
+
+  async #unsubscribe(frame: ClientFrame): Promise<void> {
+    const receipt = this.#receiptOf(frame);
+    await this.#subscriptions.unsubscribe(frame);
+    this.#receipt(receipt);
+  }
+
+  /** Some clients wait for a RECEIPT that they did not ask for. */
+  #receiptOf({ headers }: ClientFrame): string | undefined {
+    const implicit = this.#parts.profile.hasImplicitReceipts ? findHeader(headers, "id") : undefined;
+    return findReceipt(headers) ?? implicit;
+  }
+
+  #settle({ command, headers }: ClientFrame): void {
+    const found = this.#subscriptions.find(headers);
+    const transaction = findHeader(headers, "transaction");
+    const settle = (): void => {
+      if (found === undefined) return;
+      if (command === "ACK") found.subscription.acknowledge(found.eventId);
+      else found.subscription.reject(found.eventId);
+    };
+    if (transaction === undefined) settle();
+    else this.#transactions.addSettlement(transaction, settle);
+  }
+
+  /** All or nothing; acknowledgements count once the events are durable. Nothing else is taken meanwhile, so that the order stays. */
+  #commit({ headers }: ClientFrame): Promise<void> | undefined {
+    const receipt = findReceipt(headers);
+    const { sends, settlements } = this.#transactions.end(requireName(headers, "transaction"));
+    const settle = this.#answers.expect(receipt);
+    const onSettled = (outcome: Pick<TransactionOutcome, "status">): void =>
+      settle(() => {
+        if (outcome.status !== "SUCCESS") {
+          this.#parts.refuse(toRefusal(outcome), receipt);
+          return;
+        }
+        for (const act of settlements) act();
+        if (receipt !== undefined) this.#reply(receipt, []);
+      });
+    if (sends.length > 0) return this.#submitter.submitAll(sends, onSettled);
+    onSettled({ status: "SUCCESS" });
+    return undefined;
+  }
+}
+
+/** Why a SEND or a transaction was not published, or that its fate is not known. */
+function toRefusal(outcome: { readonly status: string; readonly error?: unknown }): BrokerError {
+  return outcome.status === "REFUSED" ? toBrokerError(outcome.error) : new BrokerError("transactionTimeout");
+}
+
+function toSuspension({ parts: { key } }: Subscription): BrokerError {
+  const details = `the subscription ${key} is suspended, since its client rejected one event too often; SUBSCRIBE resumes it`;
+  return new BrokerError("overQuota", { details });
+}

@@ -1,0 +1,54 @@
+import type { Ticket } from "../../domain/delivery-window.ts";
+
+/** The events that a client was given by one subscription and has not acknowledged, by eventId, in the order in which they were given. */
+export class InFlight {
+  readonly #tickets = new Map<string, Ticket>();
+  /** Those settled lately: a client may settle one twice, and cannot know what a reorganisation took back. */
+  readonly #settled = new Set<string>();
+  readonly #settledMax: number;
+
+  /** `settledMax`: how many of these are remembered; as many as may be in flight. */
+  constructor(settledMax: number) {
+    this.#settledMax = settledMax;
+  }
+
+  give(eventId: string, ticket: Ticket): void {
+    this.#tickets.delete(eventId);
+    this.#tickets.set(eventId, ticket); // a repeat is the newest
+    this.#settled.delete(eventId);
+  }
+
+  /** Whether the event was given, as far back as is remembered. */
+  knows(eventId: string): boolean {
+    return this.#tickets.has(eventId) || this.#settled.has(eventId);
+  }
+
+  /** Whether it waits to be settled. */
+  has(eventId: string): boolean {
+    return this.#tickets.has(eventId);
+  }
+
+  /** Takes out the event, and with `through` all that were given before it. Answers their tickets in order; none where it was settled already. */
+  settle(eventId: string, reach: "one" | "through"): readonly Ticket[] {
+    const ticket = this.#tickets.get(eventId);
+    if (ticket === undefined) return [];
+    if (reach === "one") {
+      this.#forget(eventId);
+      return [ticket];
+    }
+    const found: Ticket[] = [];
+    for (const [known, itsTicket] of this.#tickets) {
+      this.#forget(known);
+      found.push(itsTicket);
+      if (known === eventId) break;
+    }
+    return found;
+  }
+
+  #forget(eventId: string): void {
+    this.#tickets.delete(eventId);
+    this.#settled.add(eventId);
+    const [oldest] = this.#settled;
+    if (this.#settled.size > this.#settledMax && oldest !== undefined) this.#settled.delete(oldest);
+  }
+}

@@ -1,0 +1,95 @@
+import type { Extensions } from "../../domain/event.ts";
+import { sessionMarks } from "../../domain/session-filter.ts";
+import type { PublishCall } from "../../engine/broker.ts";
+import type { Delivery } from "../../engine/session/peer.ts";
+import { parameterError } from "../shared/failure.ts";
+import { type ClientFrame, findHeader, type Headers } from "./codec/frame.ts";
+
+/** Headers of the protocol; each other one of a SEND is the user's, and goes with the event. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  "destination",
+  "content-length",
+  "content-type",
+  "receipt",
+  "transaction",
+  "groupId",
+  "subscription",
+  "subscription-id",
+  "message-id",
+  "ack",
+  "eventId",
+]);
+
+/** Extensions behind the extension prefix, by which an event keeps headers without the prefix. MQTT has the same ones. */
+const extension = { contentType: "content-type", user: "user-" } as const;
+
+/** Header of a SEND, behind the prefix, that names the publish. */
+const publishKey = "publish-key";
+
+/** The publish that a SEND asks for, with copies of all bytes: it outlasts those it came in. @throws BrokerError 200001 without destination. */
+export function toPublishCall({ headers, body }: ClientFrame, prefix: string): PublishCall {
+  return {
+    topic: requireHeader(headers, "destination"),
+    groupId: findHeader(headers, "groupId"),
+    content: Uint8Array.from(body),
+    extensions: toExtensions(headers, prefix),
+    mayBeEmpty: true,
+    key: findHeader(headers, prefix + publishKey),
+  };
+}
+
+/** @throws BrokerError 200001 where the header is missing. */
+export function requireHeader(headers: Headers, name: string): string {
+  const value = findHeader(headers, name);
+  if (value === undefined) throw parameterError(`the header "${name}" is missing`);
+  return value;
+}
+
+function toExtensions(headers: Headers, prefix: string): Extensions {
+  const extensions = new Map<string, string>();
+  for (const [name, value] of headers) {
+    const key = toExtensionKey(name, prefix);
+    if (key !== undefined && !extensions.has(key)) extensions.set(key, value); // of repeated headers the first counts
+  }
+  return [...extensions];
+}
+
+/** Undefined for headers that are no part of the event. */
+function toExtensionKey(name: string, prefix: string): string | undefined {
+  if (name === prefix + publishKey) return undefined;
+  if (name.startsWith(prefix)) return name;
+  if (name === "content-type") return prefix + extension.contentType;
+  return ownHeaders.has(name) ? undefined : `${prefix}${extension.user}${name}`;
+}
+
+export interface MessageOptions {
+  readonly prefix: string;
+  /** Headers that say which delivery this is. */
+  readonly delivery: Headers;
+}
+
+/** The headers of the MESSAGE of an event. Where one stands twice, the first counts, so that no user's header hides one of the protocol. */
+export function toMessageHeaders(
+  { event, eventId }: Pick<Delivery, "event" | "eventId">,
+  options: MessageOptions,
+): Headers {
+  const { prefix, delivery } = options;
+  const contentType = event.extensions.find(([key]) => key === prefix + extension.contentType)?.[1];
+  return [
+    ...delivery,
+    ["destination", event.topic],
+    ["eventId", eventId],
+    ...(contentType === undefined ? [] : [["content-type", contentType] as const]),
+    ["content-length", String(event.content.byteLength)],
+    ...toUserHeaders(event.extensions, prefix),
+  ];
+}
+
+function toUserHeaders(extensions: Extensions, prefix: string): Headers {
+  const user = prefix + extension.user;
+  const hidden = [prefix + extension.contentType, prefix + sessionMarks.origin]; // the second names a session, which is nobody else's business
+  return extensions
+    .filter(([key]) => !hidden.includes(key))
+    .map(([key, value]) => [key.startsWith(user) ? key.slice(user.length) : key, value] as const)
+    .filter(([name]) => !ownHeaders.has(name));
+}

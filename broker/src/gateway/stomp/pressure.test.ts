@@ -1,0 +1,235 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import { RawClient } from "./testing/raw-client.ts";
+import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
+
+let world: StompWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(options: StompWorldOptions = {}): Promise<number> {
+  world = await StompWorld.start(options);
+  return world.port;
+}
+
+/** A world whose chain takes nothing until the gate opens, with a full group: publishes "first" to topic "t" wait for it. */
+async function startFull(options: StompWorldOptions = {}): Promise<Deferred<void>> {
+  const gate = createDeferred<void>();
+  let isHeld = false;
+  const port = await start({
+    limits: { publishesWaitingMax: 1 },
+    ...options,
+    change: (ledger) => {
+      const append = ledger.append.bind(ledger);
+      ledger.append = async (...order) => {
+        if (isHeld) await gate.promise;
+        return append(...order);
+      };
+    },
+  });
+  const first = await RawClient.connect(port);
+  first.send("SEND", { destination: "t", receipt: "r" }, "first");
+  await first.next("RECEIPT");
+  isHeld = true;
+  for (let count = 0; count < 50; count += 1) first.send("SEND", { destination: "t" }, "first");
+  for (let turn = 0; turn < 20; turn += 1) await answered();
+  return gate;
+}
+
+/** What was sent before was read by now. */
+async function answered(): Promise<void> {
+  const client = await RawClient.connect(world?.port ?? 0);
+  client.destroy();
+}
+
+it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
+  const gate = await startFull({ memoryBytesMax: 50_000 });
+  const clients: RawClient[] = [];
+  for (const letter of ["a", "b", "c"]) {
+    const client = await RawClient.connect(world?.port ?? 0);
+    client.send("SEND", { destination: "t", receipt: "r", "content-length": "20000" }, letter.repeat(20_000));
+    await answered();
+    clients.push(client);
+  }
+  const [oldest, second, newest] = clients;
+  expect((await oldest?.next("ERROR"))?.headers["message"]).toContain("others need the memory");
+  gate.resolve();
+  for (const client of [second, newest]) expect((await client?.nextAny())?.command).toBe("RECEIPT");
+  newest?.send("SUBSCRIBE", { id: "s", destination: "t", eventId: "OFFSET_FIRST" });
+  const letters = [];
+  while (letters.at(-1) !== "c") letters.push((await newest?.next("MESSAGE"))?.body[0]);
+  expect(letters.filter((letter) => letter !== "f")).toEqual(["b", "c"]);
+});
+
+it("reads no more of a client for whom answers wait, whatever its frames are", async () => {
+  const gate = await startFull({ limits: { publishesWaitingMax: 100 }, settings: { subscriptionsMax: 5_000 } });
+  const client = await RawClient.connect(world?.port ?? 0);
+  client.send("SEND", { destination: "t", receipt: "r" }, "x");
+  for (let id = 0; id < 3_000; id += 1) client.send("SUBSCRIBE", { id: String(id), destination: "t" });
+  const count = async (): Promise<number> => (await world?.broker.listSubscriptions())?.[0]?.subscriptions.length ?? 0;
+  await vi.waitFor(async () => expect(await count()).toBeGreaterThanOrEqual(999), 20_000);
+  for (let turn = 0; turn < 100; turn += 1) await answered();
+  expect(await count()).toBeLessThanOrEqual(1_000);
+  gate.resolve();
+  await client.next("RECEIPT");
+  await vi.waitFor(async () => expect(await count()).toBe(3_000), 20_000);
+});
+
+it("counts answers that wait against the shared memory, and gives it back when they leave", async () => {
+  const gate = await startFull({ limits: { publishesWaitingMax: 100 }, memoryBytesMax: 300_000 });
+  const sendMany = async (): Promise<RawClient> => {
+    const client = await RawClient.connect(world?.port ?? 0);
+    client.send("SEND", { destination: "t" }, "x");
+    for (let count = 0; count < 100; count += 1) {
+      for (const command of ["BEGIN", "ABORT"]) client.send(command, { transaction: "t", receipt: "r".repeat(600) });
+    }
+    await answered();
+    return client;
+  };
+  const [oldest, second] = [await sendMany(), await sendMany()];
+  expect((await oldest.next("ERROR")).headers["message"]).toContain("others need the memory");
+  gate.resolve();
+  for (let count = 0; count < 200; count += 1) await second.next("RECEIPT");
+  // Its answers have left, so that it is not ended for the next one.
+  const next = await RawClient.connect(world?.port ?? 0);
+  next.write(`SEND\ndestination:t\ncontent-length:200001\n\n${"x".repeat(200_000)}`);
+  await answered();
+  second.send("BEGIN", { transaction: "t", receipt: "still there" });
+  await second.next("RECEIPT");
+});
+
+it("serves many tiny frames of one client in slices, each of them once and in order", async () => {
+  // Each look at the time takes a millisecond, so a slice lasts for few frames.
+  let [now, turns] = [0, 0];
+  const soon = (action: () => void): void => {
+    turns += 1;
+    setImmediate(action);
+  };
+  const client = await RawClient.connect(
+    await start({ slices: new TimeSlices({ monotonic: () => (now += 1), soon }) }),
+  );
+  for (let id = 1; id <= 500; id += 1) {
+    client.send("BEGIN", { transaction: "t", receipt: String(id) });
+    client.send("ABORT", { transaction: "t" });
+  }
+  for (let id = 1; id <= 500; id += 1) expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(String(id));
+  expect(turns).toBeGreaterThan(50);
+});
+
+it("counts the names of transactions against the shared memory", async () => {
+  const port = await start({ memoryBytesMax: 150_000 });
+  const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
+  for (const client of [first, second]) {
+    for (let count = 0; count < 80; count += 1) client.send("BEGIN", { transaction: String(count).padEnd(1_000, "x") });
+    await answered();
+  }
+  expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
+});
+
+it("counts the names of subscriptions that have ended", async () => {
+  const port = await start({ memoryBytesMax: 150_000 });
+  const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
+  for (const client of [first, second]) {
+    for (let count = 0; count < 90; count += 1) {
+      const id = String(count).padEnd(1_000, "x");
+      client.send("SUBSCRIBE", { id, destination: "t" });
+      client.send("UNSUBSCRIBE", { id });
+    }
+    client.send("BEGIN", { transaction: "t", receipt: "r" });
+    await client.next("RECEIPT");
+  }
+  expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
+});
+
+it("counts the headers of SENDs in a transaction as what they take in memory", async () => {
+  const client = await RawClient.connect(await start());
+  client.send("BEGIN", { transaction: "t" });
+  const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`h${index}`, ""]));
+  for (let count = 0; count < 9; count += 1) client.send("SEND", { transaction: "t", destination: "t", ...many });
+  expect((await client.next("ERROR")).headers["message"]).toMatch(/1048576 bytes/);
+});
+
+it("lets its client wait while the group is full, and loses nothing", async () => {
+  const port = await start({ limits: { publishesWaitingMax: 10 } });
+  const client = await RawClient.connect(port);
+  for (let count = 0; count < 5_000; count += 1) client.send("SEND", { destination: "t", receipt: String(count) }, "x");
+  for (let count = 0; count < 5_000; count += 1) {
+    expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(String(count));
+  }
+});
+
+it("takes nothing from a session whose client does not read, and goes on when it does", async () => {
+  const port = await start();
+  const slow = await RawClient.connect(port);
+  slow.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "r" });
+  await slow.next("RECEIPT");
+  slow.pause();
+  const publisher = await RawClient.connect(port);
+  const body = "x".repeat(60_000);
+  for (let count = 0; count < 200; count += 1) {
+    publisher.send("SEND", { destination: "t", receipt: String(count) }, body);
+    await publisher.next("RECEIPT");
+  }
+  const [node] = (await world?.broker.listSubscriptions()) ?? [];
+  expect(node?.subscriptions[0]?.notifyingCount).toBeGreaterThan(50);
+  slow.resume();
+  for (let count = 0; count < 200; count += 1) expect((await slow.next("MESSAGE")).body).toHaveLength(60_000);
+});
+
+it("counts unfinished frames against the shared memory, and ends those that hold it for longest", async () => {
+  const port = await start({ memoryBytesMax: 150_000 });
+  const clients: RawClient[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    const client = await RawClient.connect(port);
+    client.write(`SEND\ndestination:t\nreceipt:r\ncontent-length:60000\n\n${"x".repeat(55_000)}`);
+    await RawClient.connect(port); // by its answer, the bytes were read
+    clients.push(client);
+  }
+  const [oldest, second, newest] = clients;
+  expect((await oldest?.next("ERROR"))?.headers["message"]).toContain("others need the memory");
+  for (const client of [second, newest]) {
+    client?.write(`${"x".repeat(5_000)}\0`);
+    expect((await client?.nextAny())?.command).toBe("RECEIPT");
+  }
+});
+
+it("counts what transactions keep against the shared memory, and bounds it for each connection", async () => {
+  const port = await start({ memoryBytesMax: 400_000 });
+  const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
+  for (const client of [first, second]) {
+    client.send("BEGIN", { transaction: "t" });
+    for (let count = 0; count < 5; count += 1) {
+      client.send("SEND", { transaction: "t", destination: "t", receipt: String(count) }, "x".repeat(60_000));
+    }
+    await client.next("RECEIPT");
+  }
+  while ((await first.nextAny())?.command === "RECEIPT");
+  await first.closed;
+  expect(first.frames.at(-1)?.headers["message"]).toContain("others need the memory");
+});
+
+it.each([
+  ["frames", { sends: 1_001, body: "", message: /1000 frames/ }],
+  ["bytes", { sends: 20, body: "x".repeat(60_000), message: /1048576 bytes/ }],
+] as const)("bounds the %s of a transaction", async (_, { sends, body, message }) => {
+  const client = await RawClient.connect(await start());
+  client.send("BEGIN", { transaction: "t" });
+  for (let count = 0; count < sends; count += 1) client.send("SEND", { transaction: "t", destination: "t" }, body);
+  expect((await client.next("ERROR")).headers["message"]).toMatch(message);
+});
+
+it("bounds the transactions of a connection", async () => {
+  const client = await RawClient.connect(await start());
+  for (let count = 0; count < 101; count += 1) client.send("BEGIN", { transaction: String(count) });
+  expect((await client.next("ERROR")).headers["message"]).toMatch(/100 open transactions/);
+});
+
+it("ends a connection whose headers are too long as soon as that shows", async () => {
+  const client = await RawClient.connect(await start());
+  client.write(`SEND\nreceipt:1\na:${"x".repeat(1_000_000)}`);
+  expect((await client.next("ERROR")).headers["message"]).toMatch(/more than 65536 bytes/);
+  await client.closed;
+});

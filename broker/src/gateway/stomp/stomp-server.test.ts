@@ -1,0 +1,119 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { afterEach, expect, it } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { testCaller } from "../../engine/testing/as-caller.ts";
+import { RawClient } from "./testing/raw-client.ts";
+import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+async function start(options: StompWorldOptions = {}): Promise<StompWorld> {
+  const world = await StompWorld.start(options);
+  ends.push(() => world.stop());
+  return world;
+}
+
+/** Answers the URL of its WebSocket connections. */
+async function startWebSockets(world: StompWorld): Promise<string> {
+  const upgrades = new WebSocketServer({ host: "127.0.0.1", port: 0 });
+  upgrades.on("connection", (webSocket) => {
+    world.server.route.accept({ webSocket, caller: testCaller });
+  });
+  await once(upgrades, "listening");
+  ends.push(() => upgrades.close());
+  const { port } = upgrades.address() as AddressInfo; // listens on TCP
+  return `ws://127.0.0.1:${port}`;
+}
+
+async function openWebSocket(url: string): Promise<{ webSocket: WebSocket; next: () => Promise<[Buffer, boolean]> }> {
+  const webSocket = new WebSocket(url);
+  const messages: [Buffer, boolean][] = [];
+  webSocket.on("message", (data: Buffer, isBinary) => void messages.push([data, isBinary]));
+  await once(webSocket, "open");
+  const next = async (): Promise<[Buffer, boolean]> => {
+    while (messages.length === 0) await once(webSocket, "message");
+    return messages.shift() ?? expect.fail("no message");
+  };
+  return { webSocket, next };
+}
+
+it.each([false, true])("answers over WebSocket as it is asked, binary: %s", async (binary) => {
+  const { webSocket, next } = await openWebSocket(await startWebSockets(await start()));
+  for (const piece of ["CONN", "ECT\naccept-version:1.2\n\n\0SUBSCRIBE\nid:1\ndestination:t\nreceipt:r\n\n\0"]) {
+    webSocket.send(Buffer.from(piece), { binary });
+  }
+  const [connected, isBinary] = await next();
+  expect(connected.toString()).toMatch(/^CONNECTED\n/);
+  expect(isBinary).toBe(binary);
+  expect((await next())[0].toString()).toContain("receipt-id:r");
+  webSocket.send(Buffer.from("SEND\ndestination:t\n\n\u00e4\0"), { binary });
+  expect((await next())[1]).toBe(binary);
+});
+
+it("sends what is no text in a binary message, whatever the client began with", async () => {
+  const { webSocket, next } = await openWebSocket(await startWebSockets(await start()));
+  webSocket.send("CONNECT\naccept-version:1.2\n\n\0SUBSCRIBE\nid:1\ndestination:t\n\n\0");
+  expect((await next())[1]).toBe(false);
+  webSocket.send(Buffer.concat([Buffer.from("SEND\ndestination:t\n\n"), Buffer.of(0xc3, 0x28, 0)]));
+  const [message, isBinary] = await next();
+  expect(isBinary).toBe(true);
+  expect(message.includes(Buffer.of(0xc3, 0x28, 0))).toBe(true);
+});
+
+it("counts connections over TCP and WebSocket together", async () => {
+  const watched: (() => number)[] = [];
+  const watchConnections = (read: () => number): void => void watched.push(read);
+  const world = await start({ connectionsMax: 2, metrics: { watchConnections } });
+  const url = await startWebSockets(world);
+  const first = await RawClient.connect(world.port);
+  await openWebSocket(url);
+  const third = await RawClient.open(world.port);
+  await third.closed;
+  expect(watched.map((read) => read())).toEqual([2]);
+  const { webSocket } = await openWebSocket(url);
+  await once(webSocket, "close");
+  first.send("DISCONNECT");
+  await first.closed;
+  await RawClient.connect(world.port);
+});
+
+it("counts answers by command and code", async () => {
+  const answers: string[] = [];
+  const world = await start({ metrics: { answered: (command, code = 0) => void answers.push(`${command} ${code}`) } });
+  const client = await RawClient.connect(world.port);
+  client.send("SEND", { destination: "a", receipt: "1" });
+  await client.next("RECEIPT");
+  client.send("SEND", { destination: "a+", receipt: "2" });
+  await client.next("ERROR");
+  expect(answers).toEqual(["CONNECTED 0", "RECEIPT 0", "ERROR 100106"]);
+});
+
+it("serves STOMP over TLS", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "stele-stomp-tls-"));
+  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const files = { certificateFile: join(folder, "certificate.pem"), keyFile: join(folder, "key.pem") };
+  const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const names = ["-subj", "/CN=stomp", "-addext", "subjectAltName=DNS:localhost"];
+  const out = ["-keyout", files.keyFile, "-out", files.certificateFile];
+  execFileSync("openssl", [...form, ...out, ...names], { stdio: "ignore" });
+  const listener = (await start()).server.createTlsListener(files);
+  ends.push(() => listener.drain());
+  const address = await listener.listen({ host: "127.0.0.1", port: 0 });
+  expect(address).toMatch(/^stomp\+ssl:\/\/127\.0\.0\.1:\d+$/);
+  const ca = readFileSync(files.certificateFile);
+  const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1", servername: "localhost", ca });
+  await once(socket, "secureConnect");
+  const client = RawClient.over(socket);
+  client.send("CONNECT", { "accept-version": "1.1" });
+  await client.next("CONNECTED");
+  client.destroy();
+});

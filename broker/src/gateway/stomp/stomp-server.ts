@@ -1,0 +1,49 @@
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import { Connections } from "../shared/connection/connections.ts";
+import { SocketListener } from "../shared/connection/socket-listener.ts";
+import { createSocketSlices } from "../shared/connection/socket-slices.ts";
+import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
+import { Connection, type ConnectionParts } from "./connection.ts";
+import { headBytesMax, messageBytesSpareMin } from "./limits.ts";
+import { createByteStream } from "./websocket-stream.ts";
+
+export interface StompOptions extends Omit<ConnectionParts, "caller" | "onClosed" | "slices"> {
+  /** Of the event loop; its own if left out. */
+  readonly slices?: TimeSlices | undefined;
+  /** Connections open at once, over all transports together; further ones are closed at once. */
+  readonly connectionsMax: number;
+}
+
+/** Listens for STOMP 1.0, 1.1 and 1.2 over TCP; over TLS and WebSocket, its other parts do. */
+export class StompServer extends SocketListener {
+  readonly #bodyBytesMax: number;
+
+  constructor(options: StompOptions) {
+    super(toConnections(options), { plain: "stomp", tls: "stomp+ssl" });
+    this.#bodyBytesMax = options.settings.bodyBytesMax;
+  }
+
+  /** The same over WebSocket connections, with text or binary messages. */
+  get route(): UpgradeRoute {
+    return {
+      path: "/stomp",
+      protocol: "STOMP",
+      subprotocols: ["v12.stomp", "v11.stomp", "v10.stomp"],
+      needsSubprotocol: false,
+      messageBytesMax: headBytesMax + this.#bodyBytesMax + messageBytesSpareMin,
+      accept: ({ webSocket, caller }) => this.connections.serve(createByteStream(webSocket), caller),
+    };
+  }
+}
+
+function toConnections(options: StompOptions): Connections {
+  const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
+  return new Connections({
+    protocol: "STOMP",
+    connectionsMax,
+    connectTimeoutMs: settings.connectTimeoutMs,
+    logger,
+    metrics,
+    create: (stream, caller, onClosed) => new Connection(stream, { ...options, slices, caller, onClosed }),
+  });
+}

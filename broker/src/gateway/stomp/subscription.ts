@@ -1,0 +1,159 @@
+import type { Attachment, ConnectedSession } from "../../engine/broker.ts";
+import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
+import type { Outbox } from "../shared/connection/outbox.ts";
+import { encodeFrame } from "./codec/encode-frame.ts";
+import type { Headers, Version } from "./codec/frame.ts";
+import { InFlight } from "./in-flight.ts";
+import { toMessageHeaders } from "./mapping.ts";
+import type { Profile } from "./profile.ts";
+
+/** Values of SUBSCRIBE's header `ack`. */
+export const ackModes = ["auto", "client", "client-individual"] as const;
+export type AckMode = (typeof ackModes)[number];
+
+export interface SubscriptionParts {
+  /** As its client calls it; undefined where a client of 1.0 gave it no name. */
+  readonly id: string | undefined;
+  /** Its identifier in the listing, a UUID. */
+  readonly key: string;
+  /** Of its connection, from 1. */
+  readonly number: number;
+  readonly ackMode: AckMode;
+  readonly isDurable: boolean;
+  /** Events that may be given and not acknowledged. */
+  readonly prefetch: number;
+  readonly version: Version;
+  readonly profile: Profile;
+  readonly extensionPrefix: string;
+  readonly outbox: Outbox;
+  readonly onEnded: (why: EndReason) => void;
+  readonly onSuspended: () => void;
+}
+
+/** One SUBSCRIBE of a connection: events of its session as MESSAGEs, and what the client says of them. */
+export class Subscription implements Peer {
+  readonly parts: SubscriptionParts;
+  readonly #inFlight: InFlight;
+  #session: ConnectedSession | undefined;
+  #attachment: Attachment | undefined;
+  #isOpen = false;
+  #delay: NodeJS.Timeout | undefined;
+
+  constructor(parts: SubscriptionParts) {
+    this.parts = parts;
+    this.#inFlight = new InFlight(parts.prefetch);
+  }
+
+  /** To be called before anything is delivered. */
+  begin(session: ConnectedSession): void {
+    this.#session = session;
+  }
+
+  attached(attachment: Attachment): void {
+    this.#attachment = attachment;
+  }
+
+  /** Its RECEIPT has left: from now on it takes events. */
+  open(): void {
+    const { firstMessageDelayMs } = this.parts.profile;
+    const open = (): void => {
+      this.#isOpen = true;
+      this.wake();
+    };
+    if (firstMessageDelayMs === 0) open();
+    else this.#delay = setTimeout(open, firstMessageDelayMs);
+  }
+
+  /** The client takes more. */
+  wake(): void {
+    this.#session?.wake();
+  }
+
+  get hasRoom(): boolean {
+    return this.#isOpen && this.parts.outbox.hasRoom;
+  }
+
+  deliver(delivery: Delivery): void {
+    const { extensionPrefix: prefix, outbox, version, ackMode } = this.parts;
+    const { event, eventId, ticket } = delivery;
+    const headers = toMessageHeaders(delivery, { prefix, delivery: this.#toHeaders(delivery) });
+    const isAwaited = ticket !== undefined && ackMode !== "auto";
+    if (isAwaited) this.#inFlight.give(eventId, ticket);
+    const { buffer, byteOffset, byteLength } = event.content;
+    outbox.write(
+      encodeFrame({ command: "MESSAGE", headers, body: Buffer.from(buffer, byteOffset, byteLength) }, version),
+    );
+    // An earlier connection was given it, and wanted to acknowledge it.
+    if (ticket !== undefined && !isAwaited) this.#session?.acknowledge(ticket);
+  }
+
+  /** Only events of QoS 2 are released; a subscription asks for none. */
+  release(): void {}
+
+  ended(why: EndReason): void {
+    this.parts.onEnded(why);
+  }
+
+  suspended(): void {
+    this.parts.onSuspended();
+  }
+
+  /** Whether it gave its client the event. */
+  knows(eventId: string): boolean {
+    return this.#inFlight.knows(eventId);
+  }
+
+  /** Whether the client still has to settle the event. */
+  awaits(eventId: string): boolean {
+    return this.#inFlight.has(eventId);
+  }
+
+  acknowledge(eventId: string): void {
+    for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.acknowledge(ticket);
+  }
+
+  /** The client could not use the event, and gets it again. */
+  reject(eventId: string): void {
+    for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.reject(ticket, "one");
+  }
+
+  /** The connection has ended; a durable subscription goes on without. */
+  detach(expirySeconds: number): void {
+    clearTimeout(this.#delay);
+    const expiryMs = this.parts.isDurable ? expirySeconds * 1000 : 0;
+    this.#attachment?.detach({ expiryMs, isRegular: true });
+  }
+
+  /** The client wants it no more. Answers once that is on disk. */
+  async end(): Promise<void> {
+    clearTimeout(this.#delay);
+    this.#isOpen = false;
+    await this.#attachment?.end();
+  }
+
+  /** An acknowledgement in mode `client` is cumulative (1.2, "SUBSCRIBE ack Header"). */
+  get #reach(): "one" | "through" {
+    return this.parts.ackMode === "client" ? "through" : "one";
+  }
+
+  #toHeaders({ eventId, ticket }: Delivery): Headers {
+    const { id, key, number, version, profile, ackMode } = this.parts;
+    const headers: (readonly [string, string])[] = [];
+    if (id !== undefined) headers.push(["subscription", id]);
+    headers.push(["message-id", profile.messageId === "subscription" ? (id ?? key) : eventId]);
+    if (version === "1.2" && ticket !== undefined && ackMode !== "auto")
+      headers.push(["ack", toAckId(number, eventId)]);
+    headers.push(["subscription-id", key]);
+    return headers;
+  }
+}
+
+function toAckId(number: number, eventId: string): string {
+  return `${number}-${eventId}`;
+}
+
+/** What a value of MESSAGE's header `ack` says. */
+export function parseAckId(text: string): { readonly number: number; readonly eventId: string } | undefined {
+  const found = /^([1-9]\d{0,8})-(.+)$/s.exec(text);
+  return found === null ? undefined : { number: Number(found[1]), eventId: found[2] ?? "" };
+}

@@ -1,0 +1,322 @@
+import { afterEach, expect, it } from "vitest";
+import { InFlight } from "./in-flight.ts";
+import { type FrameFields, RawClient, type ServerFrame } from "./testing/raw-client.ts";
+import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
+
+const durableId = "0a0a0a0a-1111-4222-8333-444444444444";
+
+let world: StompWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(options: StompWorldOptions = {}): Promise<number> {
+  world = await StompWorld.start(options);
+  return world.port;
+}
+
+async function subscribe(client: RawClient, fields: FrameFields): Promise<ServerFrame> {
+  client.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "subscribed", ...fields });
+  const receipt = await client.next("RECEIPT");
+  expect(receipt.headers["receipt-id"]).toBe("subscribed");
+  return receipt;
+}
+
+/** Publishes, beside the connections of the test. Answers the eventIds. */
+async function publish(port: number, ...bodies: readonly string[]): Promise<readonly string[]> {
+  const client = await RawClient.connect(port);
+  for (const body of bodies) client.send("SEND", { destination: "t", receipt: body }, body);
+  const ids: string[] = [];
+  for (const _ of bodies) ids.push((await client.next("RECEIPT")).headers["eventId"] ?? "");
+  client.destroy();
+  return ids;
+}
+
+async function bodies(client: RawClient, count: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  while (found.length < count) found.push((await client.next("MESSAGE")).body);
+  return found;
+}
+
+/** How many events wait for each subscription of the listing. */
+async function waiting(): Promise<readonly number[]> {
+  const [node] = (await world?.broker.listSubscriptions()) ?? [];
+  return node?.subscriptions.map(({ notifyingCount }) => notifyingCount) ?? [];
+}
+
+function ackOf({ headers }: ServerFrame, version: string): FrameFields {
+  if (version === "1.2") return { id: headers["ack"] ?? "none" };
+  const messageId = { "message-id": headers["message-id"] ?? "none" };
+  return version === "1.1" ? { ...messageId, subscription: headers["subscription"] ?? "none" } : messageId;
+}
+
+it.each(["1.0", "1.1", "1.2"])("acknowledges all before with ack:client, by STOMP %s", async (version) => {
+  const port = await start();
+  const client = await RawClient.connect(port, version);
+  await subscribe(client, { ack: "client", "prefetch-count": "3" });
+  await publish(port, "1", "2", "3", "4", "5");
+  await client.next("MESSAGE");
+  const second = await client.next("MESSAGE");
+  await client.next("MESSAGE");
+  client.send("ACK", { ...ackOf(second, version), receipt: "acked" });
+  await client.next("RECEIPT");
+  expect(await bodies(client, 2)).toEqual(["4", "5"]);
+  expect(await waiting()).toEqual([3]);
+});
+
+it.each(["1.1", "1.2"])("acknowledges one with ack:client-individual, by STOMP %s", async (version) => {
+  const port = await start();
+  const client = await RawClient.connect(port, version);
+  await subscribe(client, { ack: "client-individual", "prefetch-count": "2" });
+  await publish(port, "1", "2", "3");
+  const [first, second] = [await client.next("MESSAGE"), await client.next("MESSAGE")];
+  client.send("ACK", ackOf(second, version));
+  const third = await client.next("MESSAGE");
+  expect(third.body).toBe("3");
+  expect(await waiting()).toEqual([3]); // the cursor stays before what is not acknowledged
+  for (const message of [third, first]) client.send("ACK", ackOf(message, version));
+  client.send("ACK", { ...ackOf(first, version), receipt: "twice" });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("twice");
+  expect(await waiting()).toEqual([0]);
+});
+
+it("knows no ack:client-individual in 1.0", async () => {
+  const client = await RawClient.connect(await start(), "1.0");
+  client.send("SUBSCRIBE", { destination: "t", ack: "client-individual" });
+  expect((await client.next("ERROR")).headers["message"]).toContain("knows auto, client");
+});
+
+it("names a subscription of 1.0 by its destination where it has no id", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port, "1.0");
+  client.send("SUBSCRIBE", { destination: " t ", receipt: "1" });
+  await client.next("RECEIPT");
+  await publish(port, "x");
+  expect((await client.next("MESSAGE")).headers).not.toHaveProperty("subscription");
+  client.send("UNSUBSCRIBE", { destination: "t", receipt: "2" });
+  await client.next("RECEIPT");
+  expect(await waiting()).toEqual([]);
+});
+
+it("delivers to each subscription of a connection, one copy for a list of filters", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port);
+  await subscribe(client, { id: "list", destination: "t,#,other" });
+  await subscribe(client, { id: "one" });
+  await publish(port, "1", "2");
+  const found = [];
+  for (let count = 0; count < 4; count += 1) {
+    const { headers, body } = await client.next("MESSAGE");
+    found.push(`${headers["subscription"]} ${body}`);
+  }
+  expect(found.toSorted()).toEqual(["list 1", "list 2", "one 1", "one 2"]);
+});
+
+it("takes the events of an UNSUBSCRIBE no more, and forgives their ACKs", async () => {
+  const port = await start();
+  for (const version of ["1.0", "1.1", "1.2"]) {
+    const client = await RawClient.connect(port, version);
+    await subscribe(client, { ack: "client" });
+    await publish(port, "1");
+    const message = await client.next("MESSAGE");
+    client.send("UNSUBSCRIBE", { id: "s", receipt: "gone" });
+    await client.next("RECEIPT");
+    expect(await waiting()).toEqual([]);
+    client.send("ACK", { ...ackOf(message, version), receipt: "acked" });
+    expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("acked");
+    client.destroy();
+  }
+});
+
+it("resumes a durable subscription behind what was acknowledged, on any connection", async () => {
+  const port = await start();
+  const fields = { "svc-subscriptionId": durableId, ack: "client-individual" };
+  const first = await RawClient.connect(port);
+  expect((await subscribe(first, fields)).headers["subscription-id"]).toBe(durableId);
+  await publish(port, "1", "2", "3");
+  const messages = [await first.next("MESSAGE"), await first.next("MESSAGE"), await first.next("MESSAGE")];
+  expect(messages.map(({ headers }) => headers["subscription-id"])).toEqual([durableId, durableId, durableId]);
+  for (const message of messages.filter(({ body }) => body !== "2")) first.send("ACK", ackOf(message, "1.2"));
+  first.send("DISCONNECT", { receipt: "bye" });
+  await first.next("RECEIPT");
+  await first.closed;
+  await publish(port, "4");
+  const second = await RawClient.connect(port, "1.1");
+  await subscribe(second, fields);
+  expect(await bodies(second, 2)).toEqual(["2", "4"]);
+});
+
+it.each(["1.1", "1.2"])(
+  "acknowledges as the SUBSCRIBE says that resumes a subscription, by STOMP %s",
+  async (version) => {
+    const port = await start();
+    const resume = async (ack: string): Promise<RawClient> => {
+      const client = await RawClient.connect(port, version);
+      await subscribe(client, { "svc-subscriptionId": durableId, ack, "prefetch-count": "2" });
+      return client;
+    };
+    const first = await resume("client-individual");
+    await publish(port, "1", "2", "3");
+    expect(await bodies(first, 2)).toEqual(["1", "2"]);
+    first.destroy();
+    const second = await resume("auto");
+    await publish(port, "4", "5", "6");
+    for (const body of ["1", "2", "3", "4", "5", "6"]) {
+      const message = await second.next("MESSAGE");
+      expect([message.body, message.headers["ack"]]).toEqual([body, undefined]);
+    }
+    second.destroy();
+    const third = await resume("client");
+    await publish(port, "7", "8", "9");
+    await third.next("MESSAGE");
+    third.send("ACK", ackOf(await third.next("MESSAGE"), version));
+    expect(await bodies(third, 1)).toEqual(["9"]);
+  },
+);
+
+it("does nothing for an ACK of an ended subscription whose name another one has, by STOMP 1.1", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port, "1.1");
+  await subscribe(client, { ack: "client" });
+  await publish(port, "1");
+  const message = await client.next("MESSAGE");
+  client.send("UNSUBSCRIBE", { id: "s" });
+  await subscribe(client, { ack: "client" });
+  client.send("ACK", { ...ackOf(message, "1.1"), receipt: "late" });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("late");
+  await publish(port, "2");
+  client.send("ACK", { ...ackOf(await client.next("MESSAGE"), "1.1"), receipt: "acked" });
+  await client.next("RECEIPT");
+  expect(await waiting()).toEqual([0]);
+});
+
+it("removes a durable subscription by UNSUBSCRIBE", async () => {
+  const port = await start();
+  const first = await RawClient.connect(port);
+  await subscribe(first, { "svc-subscriptionId": durableId });
+  first.send("UNSUBSCRIBE", { id: "s", receipt: "gone" });
+  await first.next("RECEIPT");
+  await publish(port, "1");
+  await subscribe(first, { "svc-subscriptionId": durableId });
+  await publish(port, "2");
+  expect(await bodies(first, 1)).toEqual(["2"]);
+});
+
+it("refuses to resume a durable subscription with other destinations", async () => {
+  const port = await start();
+  const first = await RawClient.connect(port);
+  await subscribe(first, { "svc-subscriptionId": durableId });
+  first.destroy();
+  const second = await RawClient.connect(port);
+  second.send("SUBSCRIBE", { id: "s", destination: "other", "svc-subscriptionId": durableId });
+  expect((await second.next("ERROR")).headers["code"]).toBe("100108");
+});
+
+it("ends the connection whose durable subscription another one takes over", async () => {
+  const port = await start();
+  const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
+  await subscribe(first, { "svc-subscriptionId": durableId });
+  await subscribe(second, { "svc-subscriptionId": durableId });
+  expect((await first.next("ERROR")).headers["message"]).toContain("another connection");
+  await first.closed;
+  await publish(port, "1");
+  expect(await bodies(second, 1)).toEqual(["1"]);
+});
+
+it("starts where the header eventId says", async () => {
+  const port = await start();
+  const [first = ""] = await publish(port, "1", "2", "3");
+  const client = await RawClient.connect(port);
+  await subscribe(client, { id: "all", eventId: "OFFSET_FIRST" });
+  expect(await bodies(client, 3)).toEqual(["1", "2", "3"]);
+  await subscribe(client, { id: "some", eventId: first });
+  expect(await bodies(client, 2)).toEqual(["2", "3"]);
+  await subscribe(client, { id: "none", eventId: "OFFSET_LAST" });
+  await publish(port, "4");
+  expect(await bodies(client, 3)).toEqual(["4", "4", "4"]);
+});
+
+it("gives a NACKed event again", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port);
+  await subscribe(client, { ack: "client-individual" });
+  await publish(port, "1", "2");
+  const [first, second] = [await client.next("MESSAGE"), await client.next("MESSAGE")];
+  client.send("ACK", ackOf(second, "1.2"));
+  client.send("NACK", ackOf(first, "1.2"));
+  const again = await client.next("MESSAGE");
+  expect(again).toEqual(first);
+  client.send("ACK", { ...ackOf(again, "1.2"), receipt: "done" });
+  await client.next("RECEIPT");
+  expect(await waiting()).toEqual([0]);
+});
+
+it("ends a connection whose client rejects one event too often, and resumes with SUBSCRIBE", async () => {
+  const port = await start({ limits: { rejectionsMax: 2 } });
+  const client = await RawClient.connect(port);
+  const fields = { "svc-subscriptionId": durableId, ack: "client-individual" };
+  await subscribe(client, fields);
+  await publish(port, "1");
+  for (const _ of [1, 2]) client.send("NACK", ackOf(await client.next("MESSAGE"), "1.2"));
+  expect((await client.next("ERROR")).headers["message"]).toContain(`${durableId} is suspended`);
+  await client.closed;
+  const next = await RawClient.connect(port);
+  await subscribe(next, fields);
+  expect(await bodies(next, 1)).toEqual(["1"]);
+});
+
+it("sends no MESSAGE before the RECEIPT of its SUBSCRIBE and the pause of the profile", async () => {
+  const port = await start({ profile: { firstMessageDelayMs: 100 } });
+  await publish(port, "1");
+  const client = await RawClient.connect(port);
+  await subscribe(client, { eventId: "OFFSET_FIRST" });
+  const receivedAt = performance.now();
+  await client.next("MESSAGE");
+  expect(performance.now() - receivedAt).toBeGreaterThan(90);
+});
+
+it("gives the id of the SUBSCRIBE as message-id where the profile says so", async () => {
+  const port = await start({ profile: { messageId: "subscription" } });
+  const client = await RawClient.connect(port, "1.1");
+  await subscribe(client, { ack: "client" });
+  const [eventId] = await publish(port, "1");
+  const { headers } = await client.next("MESSAGE");
+  expect(headers).toMatchObject({ "message-id": "s", eventId });
+});
+
+it.each([
+  ["two subscriptions of one id", { id: "s", destination: "u" }, /"s" already/],
+  ["one durable subscription twice", { id: "u", destination: "t", "svc-subscriptionId": durableId }, /already/],
+  ["too many subscriptions", { id: "u", destination: "u" }, /1 subscriptions/],
+])("refuses %s on a connection", async (_, fields, message) => {
+  const client = await RawClient.connect(await start({ settings: { subscriptionsMax: 1 } }));
+  await subscribe(client, { "svc-subscriptionId": durableId });
+  client.send("SUBSCRIBE", fields);
+  expect((await client.next("ERROR")).headers["message"]).toMatch(message);
+});
+
+it("lists its subscriptions as STOMP, and lets others remove them", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port);
+  await subscribe(client, { "svc-subscriptionId": durableId });
+  const [node] = (await world?.broker.listSubscriptions()) ?? [];
+  expect(node?.subscriptions).toMatchObject([{ id: durableId, filter: "t", delivery: { protocol: "STOMP" } }]);
+  await world?.broker.unSubscribe({ subscriptionId: durableId });
+  expect((await client.next("ERROR")).headers["message"]).toContain("removed");
+});
+
+it("remembers as many settled events as may be in flight", () => {
+  const inFlight = new InFlight(2);
+  for (const [ticket, eventId] of ["a", "b", "c"].entries()) inFlight.give(eventId, ticket + 1);
+  expect(inFlight.settle("c", "through")).toEqual([1, 2, 3]);
+  expect(["a", "b", "c"].map((eventId) => inFlight.knows(eventId))).toEqual([false, true, true]);
+  expect(inFlight.settle("c", "one")).toEqual([]);
+});
+
+it("refuses more filters than a session may have", async () => {
+  const client = await RawClient.connect(await start());
+  const destination = Array.from({ length: 1_001 }, (_, index) => `t${index}`).join(",");
+  client.send("SUBSCRIBE", { id: "s", destination });
+  expect((await client.next("ERROR")).headers["message"]).toContain("at most 1000");
+});

@@ -1,0 +1,220 @@
+import { BrokerError, quote } from "@stele/wire";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import type { Caller } from "../../engine/access/caller.ts";
+import type { Broker } from "../../engine/broker.ts";
+import type { EndReason } from "../../engine/session/peer.ts";
+import type { Outbox } from "../shared/connection/outbox.ts";
+import { parameterError } from "../shared/failure.ts";
+import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
+import { prefetchDefault, prefetchMax } from "./limits.ts";
+import { requireHeader } from "./mapping.ts";
+import { requireName } from "./names.ts";
+import type { Profile } from "./profile.ts";
+import type { StompSettings } from "./settings.ts";
+import { type AckMode, ackModes, parseAckId, Subscription } from "./subscription.ts";
+
+export interface SubscriptionsParts {
+  readonly broker: Pick<Broker, "attach">;
+  readonly caller: Caller;
+  readonly version: Version;
+  readonly profile: Profile;
+  readonly settings: Pick<StompSettings, "extensionPrefix" | "subscriptionsMax" | "subscriptionExpirySeconds">;
+  readonly outbox: Outbox;
+  /** A UUID. */
+  readonly newKey: () => string;
+  readonly onEnded: (subscription: Subscription, why: EndReason) => void;
+  readonly onSuspended: (subscription: Subscription) => void;
+}
+
+/** An event of a subscription that an ACK or NACK names. */
+export interface Settled {
+  readonly subscription: Subscription;
+  readonly eventId: string;
+}
+
+/** The subscriptions of one connection. */
+export class Subscriptions {
+  readonly #parts: SubscriptionsParts;
+  /** By what UNSUBSCRIBE names. */
+  readonly #open = new Map<string, Subscription>();
+  /** Names of those that ended lately, also where another one has the name now: their events may be settled still. */
+  readonly #ended = new Set<string>();
+  #lastNumber = 0;
+  #nameBytes = 0;
+
+  constructor(parts: SubscriptionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Bytes of the names that it keeps. */
+  get nameBytes(): number {
+    return this.#nameBytes;
+  }
+
+  /** Attaches a subscription; it takes events once it is opened. @throws BrokerError. */
+  async subscribe({ headers }: ClientFrame): Promise<Subscription> {
+    const { broker, caller, settings } = this.#parts;
+    const name = this.#nameOf(headers);
+    if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // ignored, it would give too much
+    const subscription = this.#create(headers);
+    this.#checkNew(name, subscription);
+    const { ackMode, isDurable, key, prefetch } = subscription.parts;
+    const order = {
+      groupId: findHeader(headers, "groupId"),
+      protocol: "STOMP" as const,
+      key,
+      isClean: !isDurable,
+      windowMax: prefetch,
+      will: undefined,
+      expiryMs: isDurable ? settings.subscriptionExpirySeconds * 1000 : 0,
+      stream: {
+        filters: requireHeader(headers, "destination").split(","),
+        acknowledges: ackMode !== "auto",
+        offset: findHeader(headers, "eventId"),
+      },
+      onConnected: ({ session }: { readonly session: Parameters<Subscription["begin"]>[0] }) =>
+        subscription.begin(session),
+    };
+    subscription.attached(await broker.attach(caller, order, subscription));
+    this.#open.set(name, subscription);
+    this.#nameBytes += name.length;
+    return subscription;
+  }
+
+  /** @throws BrokerError where there is no such subscription. */
+  async unsubscribe({ headers }: ClientFrame): Promise<void> {
+    const name = this.#nameOf(headers);
+    const subscription = this.#open.get(name);
+    if (subscription === undefined) {
+      throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
+    }
+    this.#open.delete(name);
+    this.#nameBytes -= name.length;
+    this.#remember(name);
+    await subscription.end();
+  }
+
+  /**
+   * The event that an ACK or NACK names; undefined where the subscription has ended meanwhile, or the event is settled already.
+   * @throws BrokerError 200001 where the client was never given it.
+   */
+  find(headers: Headers): Settled | undefined {
+    return this.#parts.version === "1.2" ? this.#findByAck(requireHeader(headers, "id")) : this.#findByMessage(headers);
+  }
+
+  /** The client takes more. */
+  wakeAll(): void {
+    for (const subscription of this.#open.values()) subscription.wake();
+  }
+
+  /** The connection has ended. */
+  detachAll(): void {
+    for (const subscription of this.#open.values()) {
+      subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
+    }
+    this.#open.clear();
+  }
+
+  #create(headers: Headers): Subscription {
+    const { settings, version, profile, outbox, newKey, onEnded, onSuspended } = this.#parts;
+    const { extensionPrefix } = settings;
+    const given = findHeader(headers, `${extensionPrefix}subscriptionId`);
+    this.#lastNumber += 1;
+    const subscription: Subscription = new Subscription({
+      id: findHeader(headers, "id"),
+      key: given === undefined ? newKey() : parseSubscriptionId(given),
+      number: this.#lastNumber,
+      ackMode: toAckMode(findHeader(headers, "ack") ?? "auto", version),
+      isDurable: given !== undefined,
+      prefetch: toPrefetch(findHeader(headers, "prefetch-count")),
+      version,
+      profile,
+      extensionPrefix,
+      outbox,
+      onEnded: (why) => onEnded(subscription, why),
+      onSuspended: () => onSuspended(subscription),
+    });
+    return subscription;
+  }
+
+  #checkNew(name: string, { parts }: Subscription): void {
+    const { subscriptionsMax } = this.#parts.settings;
+    if (this.#open.has(name)) throw parameterError(`this connection has a subscription ${quote(name)} already`);
+    if ([...this.#open.values()].some((known) => known.parts.key === parts.key)) {
+      throw parameterError(`this connection has the subscription ${quote(parts.key)} already`);
+    }
+    if (this.#open.size < subscriptionsMax) return;
+    throw new BrokerError("overQuota", { details: `this connection has ${subscriptionsMax} subscriptions` });
+  }
+
+  /** In 1.0 a subscription may go without `id`, and is named by its destination. */
+  #nameOf(headers: Headers): string {
+    const mayLackId = this.#parts.version === "1.0" && findHeader(headers, "id") === undefined;
+    return requireName(headers, mayLackId ? "destination" : "id");
+  }
+
+  #findByAck(id: string): Settled | undefined {
+    const found = parseAckId(id);
+    if (found === undefined || found.number > this.#lastNumber) throw neverGiven(id);
+    const { number, eventId } = found;
+    for (const subscription of this.#open.values()) {
+      if (subscription.parts.number === number) return toSettled(subscription, eventId);
+    }
+    return undefined; // of a subscription that has ended
+  }
+
+  /** Before 1.2, an event is named by `message-id`, in 1.1 with its `subscription`. Some clients also give `eventId`. */
+  #findByMessage(headers: Headers): Settled | undefined {
+    const messageId = findHeader(headers, "eventId") ?? requireHeader(headers, "message-id");
+    const name =
+      this.#parts.version === "1.1" ? requireHeader(headers, "subscription") : findHeader(headers, "subscription");
+    if (name === undefined) return this.#findAnywhere(messageId);
+    const subscription = this.#open.get(name);
+    // An earlier one of that name may have given it.
+    if (this.#ended.has(name) && subscription?.knows(messageId) !== true) return undefined;
+    if (subscription !== undefined) return toSettled(subscription, messageId);
+    throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
+  }
+
+  #findAnywhere(messageId: string): Settled | undefined {
+    const all = [...this.#open.values()];
+    const found = all.find((one) => one.awaits(messageId)) ?? all.find((one) => one.knows(messageId));
+    if (found !== undefined) return toSettled(found, messageId);
+    if (this.#ended.size > 0) return undefined; // it may have been of one of those
+    throw neverGiven(messageId);
+  }
+
+  #remember(name: string): void {
+    if (this.#ended.has(name)) return;
+    this.#ended.add(name);
+    this.#nameBytes += name.length;
+    const [oldest] = this.#ended;
+    if (this.#ended.size <= this.#parts.settings.subscriptionsMax || oldest === undefined) return;
+    this.#ended.delete(oldest);
+    this.#nameBytes -= oldest.length;
+  }
+}
+
+function toSettled(subscription: Subscription, eventId: string): Settled | undefined {
+  if (!subscription.knows(eventId)) throw neverGiven(eventId);
+  return subscription.awaits(eventId) ? { subscription, eventId } : undefined;
+}
+
+function neverGiven(id: string): BrokerError {
+  return parameterError(`no message ${quote(id)} waits for an acknowledgement on this connection`);
+}
+
+function toAckMode(text: string, version: Version): AckMode {
+  const found = ackModes.find((known) => known === text);
+  if (found !== undefined && !(version === "1.0" && found === "client-individual")) return found;
+  throw parameterError(
+    `"ack" is ${quote(text)}; STOMP ${version} knows ${ackModes.slice(0, version === "1.0" ? 2 : 3).join(", ")}`,
+  );
+}
+
+function toPrefetch(text: string | undefined): number {
+  if (text === undefined) return prefetchDefault;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw parameterError(`"prefetch-count" is ${quote(text)}, and should be a number from 1`);
+  return Math.min(Number(text), prefetchMax);
+}

@@ -1,0 +1,74 @@
+import { BrokerError, quote } from "@stele/wire";
+import type { PublishCall } from "../../engine/broker.ts";
+import { parameterError } from "../shared/failure.ts";
+import { publishBytes } from "../shared/connection/publish-bytes.ts";
+import { keptFrameBytes, transactionBytesMax, transactionFramesMax, transactionsMax } from "./limits.ts";
+
+/** What a transaction does when it is committed. */
+export interface Transaction {
+  readonly sends: readonly PublishCall[];
+  /** Acknowledgements and rejections, in their order. */
+  readonly settlements: readonly (() => void)[];
+}
+
+interface OpenTransaction {
+  readonly sends: PublishCall[];
+  readonly settlements: (() => void)[];
+  bytes: number;
+}
+
+/** The transactions that one connection has begun. */
+export class Transactions {
+  readonly #open = new Map<string, OpenTransaction>();
+  #bytes = 0;
+
+  /** Bytes that they keep. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @throws BrokerError 200001 where it is open, 200301 where too many are. */
+  begin(name: string): void {
+    if (this.#open.has(name)) throw parameterError(`the transaction ${quote(name)} is open already`);
+    if (this.#open.size >= transactionsMax) {
+      throw new BrokerError("overQuota", { details: `this connection has ${transactionsMax} open transactions` });
+    }
+    const bytes = name.length + keptFrameBytes;
+    this.#open.set(name, { sends: [], settlements: [], bytes });
+    this.#bytes += bytes;
+  }
+
+  /** @throws BrokerError 200001 where it is not open, 200301 where it has too much. */
+  addSend(name: string, call: PublishCall): void {
+    this.#find(name, publishBytes(call)).sends.push(call);
+  }
+
+  /** @throws BrokerError as {@link addSend}. */
+  addSettlement(name: string, settle: () => void): void {
+    this.#find(name, 0).settlements.push(settle);
+  }
+
+  /** Ends a transaction, and answers what it has. @throws BrokerError 200001 where it is not open. */
+  end(name: string): Transaction {
+    const transaction = this.#find(name);
+    this.#open.delete(name);
+    this.#bytes -= transaction.bytes;
+    return transaction;
+  }
+
+  /** `more`: bytes of a frame that it is to keep. */
+  #find(name: string, more?: number): OpenTransaction {
+    const transaction = this.#open.get(name);
+    if (transaction === undefined) throw parameterError(`the transaction ${quote(name)} is not open`);
+    if (more === undefined) return transaction;
+    const frames = transaction.sends.length + transaction.settlements.length;
+    const bytes = more + keptFrameBytes;
+    if (frames >= transactionFramesMax || this.#bytes + bytes > transactionBytesMax) {
+      const details = `a transaction has ${transactionFramesMax} frames at most, and those of a connection ${transactionBytesMax} bytes`;
+      throw new BrokerError("overQuota", { details });
+    }
+    transaction.bytes += bytes;
+    this.#bytes += bytes;
+    return transaction;
+  }
+}

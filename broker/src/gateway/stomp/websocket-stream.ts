@@ -1,0 +1,20 @@
+import { isUtf8 } from "node:buffer";
+import type { Duplex } from "node:stream";
+import { createWebSocketStream, type WebSocket } from "ws";
+
+/**
+ * The bytes of a WebSocket connection. A client that began with text gets text, as far as that is valid UTF-8; some can read nothing else. One that began
+ * with binary messages gets these.
+ */
+export function createByteStream(webSocket: WebSocket): Duplex {
+  let isText = true;
+  webSocket.once("message", (_, isBinary) => {
+    isText = !isBinary;
+  });
+  const stream = createWebSocketStream(webSocket);
+  stream._write = (chunk: Buffer, _, callback) => {
+    if (webSocket.readyState !== webSocket.OPEN) callback(new Error("the WebSocket connection is closing"));
+    else webSocket.send(chunk, { binary: !isText || !isUtf8(chunk) }, callback);
+  };
+  return stream;
+}

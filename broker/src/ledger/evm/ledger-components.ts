@@ -1,0 +1,247 @@
+import { type Signer, toHex } from "@stele/eth/node";
+import { BrokerError } from "@stele/wire";
+import type { Address } from "../../domain/topic.ts";
+import type { Outage } from "../../ports/ledger.ts";
+import type { ChainIdentity, EvmProvider, Rpc } from "./endpoint/rpc.ts";
+import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
+import { ProofMaker } from "./proof/proof-maker.ts";
+import type { BatchVerifier } from "./read/batch-verifier.ts";
+import { BlockFeed } from "./read/block-feed.ts";
+import { BlockReader } from "./read/block-reader.ts";
+import { ChainHeight } from "./read/chain-height.ts";
+import type { FinalityPolicy } from "./read/finality.ts";
+import { HeadWatcher } from "./read/head-watcher.ts";
+import { PushedBlocks } from "./read/pushed-blocks.ts";
+import type { DeployOptions } from "./registry/deploy-registry.ts";
+import { identifyChain } from "./registry/identify-chain.ts";
+import { OwnWriters } from "./registry/own-writers.ts";
+import { Registry } from "./registry/registry.ts";
+import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deployer.ts";
+import { RegistryGuard } from "./registry/registry-guard.ts";
+import { noMemory, settleRegistry } from "./registry/settle-registry.ts";
+import { TopicOpener } from "./registry/topic-opener.ts";
+import { FeePolicy } from "./write/fee-policy.ts";
+import type { GasPolicy } from "./write/gas.ts";
+import { JournalWriter } from "./write/journal-writer.ts";
+import { RegistryTransactions } from "./write/registry-transactions.ts";
+import type { TransactionRoom } from "./write/transaction-room.ts";
+import { TransactionSender } from "./write/transaction-sender.ts";
+import type { TransactionRequest } from "./write/transaction-state.ts";
+
+const defaultDeadlineMs = 30_000;
+const defaultFeeBumpAfterMs = 30_000;
+const defaultPollMs = 1000;
+
+/** The components of a ledger that last over failed starts. */
+export interface LedgerBase {
+  readonly options: EvmLedgerOptions;
+  readonly rpc: Rpc;
+  readonly signer: Signer;
+  readonly finality: FinalityPolicy;
+  readonly verifier: BatchVerifier;
+  readonly room: TransactionRoom;
+  readonly gas: GasPolicy;
+  readonly deployer: RegistryDeployer;
+}
+
+/** The components that follow the chain. */
+interface ReadComponents {
+  readonly heads: HeadWatcher;
+  readonly reader: BlockReader;
+  readonly feed: BlockFeed;
+  readonly height: ChainHeight;
+  readonly guard: RegistryGuard;
+}
+
+/** The components that change it. */
+interface WriteComponents {
+  readonly registry: Registry;
+  readonly sender: TransactionSender;
+  readonly transactions: RegistryTransactions;
+  readonly opener: TopicOpener;
+  /** Undefined if new topics are for everyone. */
+  readonly writers: OwnWriters | undefined;
+}
+
+/** The components of a ledger between `start` and `stop`. */
+export interface LedgerComponents extends ReadComponents, WriteComponents {
+  readonly chain: ChainIdentity;
+  readonly proofs: ProofMaker;
+}
+
+/** What the start found out about the chain. */
+interface Settled extends DeployOptions {
+  readonly address: Address;
+}
+
+/** Connects to the chain, finds or deploys the registry, and creates the components, each after those that it uses. @throws BrokerError, RpcFailure. */
+export async function createComponents(base: LedgerBase, mayDeploy: () => boolean): Promise<LedgerComponents> {
+  const { rpc, options, signer, finality, deployer } = base;
+  const { clock, logger, memory = noMemory, registry: choice } = options;
+  const chain = await identifyChain(rpc, { memory, chainId: options.chainId });
+  const fees = new FeePolicy(rpc, { mode: options.fees ?? "auto", max: options.feeMax, clock });
+  await fees.refresh();
+  fees.onHead(await rpc.header("latest"));
+  const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
+  const journal = createJournal(base);
+  const deployment = { signer, fees, finality, chainId: chain.chainId, clock, deadlineMs, journal };
+  const address = await settleRegistry(rpc, {
+    memory,
+    choice,
+    mayDeploy,
+    chain,
+    signer: signer.address,
+    logger,
+    finality,
+    deploy: (place) => deployer.deploy(deployment, place),
+    restore: (lost) => deployer.restore(lost, deployment),
+  });
+  await deployer.forget(deployment);
+  const settled = { ...deployment, address };
+  const reading = createReading(base, settled);
+  const writing = createWriting(base, settled, reading);
+  connect(base, fees, { ...reading, ...writing });
+  return { chain, proofs: new ProofMaker({ provider: options.provider, registry: address }), ...reading, ...writing };
+}
+
+function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
+  const { rpc, options, signer, finality, verifier } = base;
+  const { clock, logger, isFinal = false, pollMs = defaultPollMs } = options;
+  const pushed = new PushedBlocks();
+  const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
+  const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
+  const feed = new BlockFeed({ rpc, reader, finality, isFinal, clock, logger });
+  const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
+  const guard = new RegistryGuard({ rpc, address, signer: signer.address, clock, logger });
+  return { heads, reader, feed, height, guard };
+}
+
+function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponents): WriteComponents {
+  const { rpc, options, signer, room } = base;
+  const { address } = settled;
+  const { heads, feed, guard } = reading;
+  const registry = new Registry(rpc, { address, from: signer.address, onMissing: () => guard.onMissing() });
+  const ownNonce = findOwnNonce(address, signer.address);
+  const sender = new TransactionSender({
+    ...settled,
+    rpc,
+    registry: address,
+    logger: options.logger,
+    feeBumpAfterMs: options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
+    head: () => heads.latest.number,
+    readUpTo: () => feed.tail,
+    isRead: (block) => feed.isRead(block),
+    onSent: () => (heads.isPolling ? heads.poke() : undefined),
+    onOverdue: () => heads.poke(),
+    estimateGas: (request) => estimateGas(base, request),
+    unreachable: () => unreachable(options.provider, reading),
+    isKept: (nonce) => nonce === ownNonce,
+  });
+  const transactions = new RegistryTransactions({ registry: address, sender, room });
+  const writers = createWriters(base, { registry, transactions }, reading);
+  const opener = new TopicOpener({
+    registry,
+    clock: options.clock,
+    underWayMax: () => room.limits.transactionsInFlightMax,
+    blockGas: () => room.blockGas,
+    findWriters: async () => writers?.forOpening(),
+    send: (data, gas, signal) => transactions.change({ data, gas }, signal),
+  });
+  return { registry, sender, transactions, opener, writers };
+}
+
+function createWriters(
+  { rpc, options, signer }: LedgerBase,
+  { registry, transactions }: Pick<WriteComponents, "registry" | "transactions">,
+  { heads, height }: ReadComponents,
+): OwnWriters | undefined {
+  const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
+  if (topicWriters !== "own") return undefined;
+  return new OwnWriters({
+    rpc,
+    registry,
+    account: signer.address,
+    accounts,
+    memory,
+    clock,
+    logger,
+    send: (request) => transactions.change(request, new AbortController().signal), // The sender's deadline ends it.
+    head: () => heads.latest.number,
+    isBehind: () => height.look() !== undefined,
+  });
+}
+
+function createJournal({ options, signer }: LedgerBase): JournalWriter | undefined {
+  const { journal, groupId, clock, logger } = options;
+  return journal === undefined
+    ? undefined
+    : new JournalWriter({ journal, groupId, sender: signer.address, clock, logger });
+}
+
+/** The gas for a transaction that had too little. @throws RpcFailure. */
+async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: TransactionRequest): Promise<number> {
+  const estimate = await rpc.estimateGas({ from: signer.address, to: request.to, data: toHex(request.data) });
+  return Math.min(gas.onShort(request.gas, estimate), room.blockGas);
+}
+
+/** Lets the components hear of new heads and blocks. */
+function connect({ room }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
+  const { heads, feed, height, guard, sender } = components;
+  heads.listen((head) => {
+    fees.onHead(head);
+    room.onHead(head.gasLimit);
+    feed.onHead(head);
+    height.look();
+  });
+  feed.listen({
+    onRound: (round) => sender.onRound(round),
+    onReorganised: (blockNumber) => {
+      heads.onReorganised();
+      sender.onReorganised(blockNumber);
+      guard.check();
+    },
+  });
+}
+
+/** Why the chain is unavailable; undefined while it answers, as far as known. */
+export function outageOf(
+  provider: EvmProvider,
+  { height, guard, feed }: Pick<LedgerComponents, "height" | "guard" | "feed">,
+): Outage | undefined {
+  return provider.failure?.() ?? height.look() ?? guard.outage ?? feed.outage;
+}
+
+/** The error for a caller whose transaction was not sent. */
+export function unreachable(
+  provider: EvmProvider,
+  components: Pick<LedgerComponents, "height" | "guard" | "feed">,
+): BrokerError {
+  return new BrokerError("chainUnreachable", { details: outageOf(provider, components)?.reason ?? "nothing was sent" });
+}
+
+/** Starts the components; if one fails, stops those that started. */
+export async function startComponents(components: LedgerComponents): Promise<void> {
+  const { heads, feed, sender, writers } = components;
+  try {
+    await heads.start();
+    await feed.start(heads.latest);
+    await sender.start();
+    writers?.start();
+  } catch (error) {
+    await stopComponents(components, AbortSignal.abort());
+    throw error;
+  }
+}
+
+/** Stops everything; pending transactions at the latest when `signal` aborts. */
+export async function stopComponents(
+  { sender, feed, heads, guard, writers }: LedgerComponents,
+  signal?: AbortSignal,
+): Promise<void> {
+  void guard.stop();
+  const watched = writers?.stop();
+  await sender.stop(signal);
+  await feed.stop();
+  await heads.stop();
+  await watched;
+}

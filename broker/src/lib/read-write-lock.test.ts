@@ -1,0 +1,41 @@
+import { expect, it } from "vitest";
+import { createDeferred } from "./deferred.ts";
+import { ReadWriteLock } from "./read-write-lock.ts";
+
+it("an exclusive task waits for earlier shared tasks, and later ones wait for it", async () => {
+  const mutex = new ReadWriteLock();
+  const order: string[] = [];
+  const gates = [createDeferred<void>(), createDeferred<void>(), createDeferred<void>()] as const;
+  const task = (name: string, gate?: Promise<void>) => async (): Promise<string> => {
+    order.push(`${name} begins`);
+    await gate;
+    order.push(`${name} ends`);
+    return name;
+  };
+  const all = [
+    mutex.shared(task("a", gates[0].promise)),
+    mutex.shared(task("b", gates[1].promise)),
+    mutex.exclusive(task("c", gates[2].promise)),
+    mutex.exclusive(task("d")),
+    mutex.shared(task("e")),
+  ];
+  for (const gate of gates) {
+    gate.resolve();
+    await new Promise(setImmediate);
+  }
+  expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
+  expect(order.slice(0, 5)).toEqual(["a begins", "b begins", "a ends", "b ends", "c begins"]);
+  expect(order[5]).toBe("c ends");
+  expect(order).toHaveLength(10);
+});
+
+async function fail(): Promise<never> {
+  throw new Error("failed");
+}
+
+it("continues with the next task after a failure", async () => {
+  const mutex = new ReadWriteLock();
+  await expect(mutex.exclusive(fail)).rejects.toThrow("failed");
+  await expect(mutex.shared(fail)).rejects.toThrow("failed");
+  expect(await mutex.exclusive(async () => 1)).toBe(1);
+});

@@ -1,0 +1,81 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "vitest";
+import { Semaphore } from "./semaphore.ts";
+
+const { signal } = new AbortController();
+
+describe("Semaphore", () => {
+  let semaphore: Semaphore;
+  let begun: string[];
+  let ends: Map<string, (error?: Error) => void>;
+  beforeEach(() => {
+    semaphore = new Semaphore(2);
+    begun = [];
+    ends = new Map();
+  });
+
+  function enter(name: string, until: AbortSignal = signal): Promise<string | undefined> {
+    const task = (): Promise<string> => {
+      begun.push(name);
+      return new Promise((resolve, reject) => {
+        ends.set(name, (error) => (error === undefined ? resolve(name) : reject(error)));
+      });
+    };
+    return semaphore.run(task, until);
+  }
+
+  async function end(name: string, error?: Error): Promise<void> {
+    ends.get(name)?.(error);
+    await turn();
+  }
+
+  it("runs `limit` tasks at once, and the others in order", async () => {
+    const all = ["a", "b", "c", "d", "e"].map((name) => enter(name));
+    expect(begun).toEqual(["a", "b"]);
+    await end("b");
+    expect(begun).toEqual(["a", "b", "c"]);
+    await end("a");
+    expect(begun).toEqual(["a", "b", "c", "d"]);
+    for (const name of ["c", "d", "e"]) await end(name);
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
+  it("puts a returning caller behind those that wait", async () => {
+    void ["a", "b", "c"].map((name) => enter(name));
+    const again = enter("a").then(() => enter("again"));
+    for (const name of ["b", "a", "c", "a"]) await end(name);
+    void again;
+    expect(begun).toEqual(["a", "b", "c", "a", "again"]);
+  });
+
+  it("passes its slot on after a failure", async () => {
+    const [failing] = [enter("a"), enter("b")];
+    const waiting = enter("c");
+    const failed = expect(failing).rejects.toThrow("lost");
+    await end("a", new Error("lost"));
+    await failed;
+    await end("c");
+    expect(await waiting).toBe("c");
+  });
+
+  it("never starts a task that is aborted before its turn, and starts the next one", async () => {
+    const controller = new AbortController();
+    void ["a", "b"].map((name) => enter(name));
+    const aborted = enter("c", controller.signal);
+    const next = enter("d");
+    controller.abort();
+    expect(await aborted).toBeUndefined();
+    expect(await enter("e", controller.signal)).toBeUndefined();
+    await end("a");
+    await end("d");
+    expect(await next).toBe("d");
+    expect(begun).toEqual(["a", "b", "d"]);
+  });
+
+  it("frees all slots when no caller waits", async () => {
+    void ["a", "b", "c"].map((name) => enter(name));
+    for (const name of ["a", "b", "c"]) await end(name);
+    void ["d", "e", "f"].map((name) => enter(name));
+    expect(begun).toEqual(["a", "b", "c", "d", "e"]);
+  });
+});

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ApiKey, ApiKeys } from "./api-keys.ts";
+
+export function apiKeyOf(number: number, fields: Partial<ApiKey> = {}): ApiKey {
+  return {
+    id: number.toString(16).padStart(16, "0"),
+    digest: "ab".repeat(32),
+    principal: `client-${number}`,
+    tenant: undefined,
+    roles: ["producer", "consumer"],
+    createdAt: 1_790_000_000_000 + number,
+    expiresAt: undefined,
+    revokedAt: undefined,
+    ...fields,
+  };
+}
+
+/** The guarantees of the ApiKeys port. `create` returns two views of one empty table that are not started, as two processes have them. */
+export function testApiKeys(name: string, create: () => Promise<readonly [ApiKeys, ApiKeys]>): void {
+  describe(`${name} keeps the contract of API keys`, () => {
+    let one: ApiKeys;
+    let other: ApiKeys;
+    beforeEach(async () => {
+      [one, other] = await create();
+      await Promise.all([one.start(), other.start()]);
+    });
+    afterEach(async () => {
+      await Promise.all([one.stop(), other.stop()]);
+    });
+
+    it("returns what was inserted, also to another process", async () => {
+      const first = apiKeyOf(1, { tenant: "acme", expiresAt: 1_790_000_900_000 });
+      expect(await one.insertApiKey(first, 10)).toBe(true);
+      expect(await other.insertApiKey(apiKeyOf(2, { roles: [] }), 10)).toBe(true);
+      const keys = await other.listApiKeys(0);
+      expect(keys).toEqual([
+        { ...first, revision: 1 },
+        { ...apiKeyOf(2, { roles: [] }), revision: 2 },
+      ]);
+      expect(await one.listApiKeys(0)).toEqual(keys);
+    });
+
+    it("refuses an id twice, and a key too many", async () => {
+      expect(await one.insertApiKey(apiKeyOf(1), 2)).toBe(true);
+      expect(await other.insertApiKey(apiKeyOf(1, { principal: "thief" }), 2)).toBe(false);
+      expect(await other.insertApiKey(apiKeyOf(2), 2)).toBe(true);
+      expect(await one.insertApiKey(apiKeyOf(3), 2)).toBe(false);
+      expect((await one.listApiKeys(0)).map(({ principal }) => principal)).toEqual(["client-1", "client-2"]);
+    });
+
+    it("lists what changed after a revision, a revocation too", async () => {
+      for (const number of [1, 2, 3]) await one.insertApiKey(apiKeyOf(number), 10);
+      const upTo = (await other.listApiKeys(0)).at(-1)?.revision ?? 0;
+      expect(await other.listApiKeys(upTo)).toEqual([]);
+      expect(await one.revokeApiKey(apiKeyOf(2).id, 5_000)).toBe(true);
+      expect(await one.revokeApiKey(apiKeyOf(2).id, 6_000)).toBe(true);
+      expect(await one.revokeApiKey(apiKeyOf(9).id, 6_000)).toBe(false);
+      expect(await other.listApiKeys(upTo)).toMatchObject([{ id: apiKeyOf(2).id, revokedAt: 5_000 }]);
+    });
+
+    it("prunes keys that ended before", async () => {
+      await one.insertApiKey(apiKeyOf(1, { expiresAt: 1_000 }), 10);
+      await one.insertApiKey(apiKeyOf(2, { expiresAt: 3_000 }), 10);
+      await one.insertApiKey(apiKeyOf(3), 10);
+      await one.insertApiKey(apiKeyOf(4), 10);
+      await one.revokeApiKey(apiKeyOf(4).id, 1_500);
+      expect(await other.pruneApiKeys(2_000)).toBe(2);
+      expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(2).id, apiKeyOf(3).id]);
+      await one.insertApiKey(apiKeyOf(5), 10);
+      expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 7]);
+    });
+
+    it("gives changes that two processes make at once one revision each", async () => {
+      const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
+      await Promise.all(numbers.map(async (number) => (number % 2 ? one : other).insertApiKey(apiKeyOf(number), 100)));
+      const revisions = (await one.listApiKeys(0)).map(({ revision }) => revision);
+      expect(revisions).toEqual(numbers);
+    });
+  });
+}

@@ -1,0 +1,206 @@
+import { beforeEach, expect, it } from "vitest";
+import { type Position, toPosition } from "../domain/position.ts";
+import { parseSubscriptionId } from "../domain/subscription.ts";
+import { parseTopicFilter } from "../domain/topic-filter.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+import type { SessionClaim, SessionId, SessionKey, ShareId, StoredFilter } from "./session-store.ts";
+import type { StoredShare } from "./share-store.ts";
+import type { Store } from "./store.ts";
+import { group, hashOf, otherGroup } from "./store-examples.contract.ts";
+
+const filter = parseTopicFilter("$share/workers/a/#");
+const position = toPosition(4, 1);
+const places = [toPosition(4, 2), toPosition(4, 3), toPosition(5, 0)] as const;
+const topic = "a/ü" as TopicName;
+
+function idOf(number: number): SessionId {
+  return `00000000-0000-4000-a000-${String(number).padStart(12, "0")}` as SessionId;
+}
+
+function filterOf(number: number): StoredFilter {
+  const id = parseSubscriptionId(`00000000-0000-4000-b000-${String(number).padStart(12, "0")}`);
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  return { ...options, id, filter, startsAfter: position };
+}
+
+/** The guarantees of the ShareStore port. */
+export function testShares(store: () => Store): void {
+  const sessions = () => store().sessions;
+
+  const claim = async (number: number, changes: Partial<SessionClaim> = {}): Promise<SessionKey> => {
+    const claimed = await sessions().claimSession({
+      groupId: group,
+      protocol: "MQTT",
+      key: `client ${number}`,
+      principal: "anonymous",
+      will: undefined,
+      willDelayMs: 0,
+      expiryMs: 1_000,
+      newId: idOf(number),
+      newEpoch: 7,
+      position,
+      generation: 0,
+      owner: undefined,
+      now: 1_700_000_000_000,
+      isClean: false,
+      isStored: true,
+      mayBegin: true,
+      ...changes,
+    });
+    if (claimed.status === "begun" && claimed.current !== undefined) return claimed.current;
+    if (claimed.status === "resumed") return claimed.current.session;
+    throw new Error(`the session is ${claimed.status}`);
+  };
+  const join = async (number: number, changes: Partial<SessionClaim> = {}): Promise<SessionKey> => {
+    const key = await claim(number, changes);
+    await sessions().saveSessionFilters(key, { put: [filterOf(number)], removed: [], generation: 0 });
+    return key;
+  };
+  const leave = (key: SessionKey) => sessions().saveSessionFilters(key, { put: [], removed: [filter], generation: 0 });
+  const find = async (): Promise<StoredShare> => {
+    const share = await sessions().findShare(group, filter);
+    if (share === undefined) throw new Error("there is no share");
+    return share;
+  };
+  const take = async (share: StoredShare, to: SessionKey, positions: readonly Position[]) => {
+    const gifts = positions.map((place) => ({ topic, position: place, to: { id: to.id, epoch: to.epoch } }));
+    const cursor = positions.at(-1) ?? share.cursor;
+    return sessions().takeShared({ id: share.id, epoch: share.epoch, cursor, gifts, dropped: [] });
+  };
+  const returned = async (id: ShareId) => (await sessions().listReturned(id, 9)).map((place) => place.position);
+
+  let first: SessionKey;
+  let share: StoredShare;
+  beforeEach(async () => {
+    first = await join(1);
+    share = await find();
+  });
+
+  it("begins with its first member, and ends with its last one", async () => {
+    expect(share.cursor).toBe(position);
+    const second = await join(2);
+    await leave(first);
+    expect(await find()).toEqual(share);
+    await leave(second);
+    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    await join(3);
+    expect((await find()).id).not.toBe(share.id);
+  });
+
+  it("ends with the session of its last member, and with the removal of its filter", async () => {
+    await sessions().removeSession(first);
+    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    await join(2);
+    expect(await sessions().removeSessionFilter(filterOf(2).id)).toBe(true);
+    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    const third = await join(3);
+    await claim(3, { isClean: true, newId: idOf(4) });
+    expect(third.id).toBe(idOf(3));
+    expect(await sessions().findShare(group, filter)).toBeUndefined();
+  });
+
+  it("is another one in another group", async () => {
+    await join(2, { groupId: otherGroup });
+    expect((await sessions().findShare(otherGroup, filter))?.id).not.toBe(share.id);
+    await leave(first);
+    expect(await sessions().findShare(group, filter)).toBeUndefined();
+    expect(await sessions().findShare(otherGroup, filter)).toBeDefined();
+  });
+
+  it("gives to one of those that take at the same time", async () => {
+    const second = await join(2);
+    const outcomes = await Promise.all([take(share, first, places), take(share, second, places)]);
+    expect(outcomes.toSorted()).toEqual(["refused", "taken"]);
+    expect(await find()).toEqual({ ...share, epoch: share.epoch + 1, cursor: places[2] });
+  });
+
+  it("gives nothing to a member that has another epoch", async () => {
+    const again = await claim(1);
+    expect(await take(share, first, places)).toBe("member-refused");
+    expect(await find()).toEqual(share);
+    expect(await take(share, again, places)).toBe("taken");
+  });
+
+  it.each<readonly [string, () => Promise<unknown>]>([
+    ["it is detached", () => sessions().detachSession(first, { will: undefined, willDelayMs: 0, expiryMs: 1_000 })],
+    ["it has another connection", () => claim(1)],
+    ["it is removed", () => sessions().removeSession(first)],
+    ["its node is gone", () => sessions().detachLost(group)],
+  ])("gets back what a member has not acknowledged when %s", async (_, end) => {
+    await join(2);
+    await take(share, first, places);
+    await sessions().saveSessions(
+      [
+        {
+          ...first,
+          cursor: position,
+          taken: position,
+          inFlight: new Uint8Array(),
+          settled: [{ share: share.id, position: places[1] }],
+        },
+      ],
+      { isDurable: false },
+    );
+    expect(await returned(share.id)).toEqual([]);
+    expect(await sessions().findReturning([share.id])).toEqual([]);
+    await end();
+    expect(await sessions().listReturned(share.id, 9)).toEqual([
+      { topic, position: places[0] },
+      { topic, position: places[2] },
+    ]);
+    expect(await sessions().listReturned(share.id, 1)).toHaveLength(1);
+    expect(await sessions().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
+  });
+
+  it("gives what was returned to the next member, and drops what is no more", async () => {
+    const second = await join(2);
+    await take(share, first, places);
+    await sessions().removeSession(first);
+    const now = await find();
+    const gifts = [{ topic, position: places[0], to: { id: second.id, epoch: second.epoch } }];
+    const order = { id: now.id, epoch: now.epoch, cursor: now.cursor, gifts, dropped: [places[1]] };
+    expect(await sessions().takeShared(order)).toBe("taken");
+    expect(await returned(share.id)).toEqual([places[2]]);
+  });
+
+  it("ignores what a connection has done with that has ended", async () => {
+    const second = await join(2);
+    await take(share, first, places);
+    const again = await claim(1);
+    await take(await find(), second, places);
+    const settled = places.map((place) => ({ share: share.id, position: place }));
+    const state = { cursor: position, taken: position, inFlight: new Uint8Array(), settled };
+    expect(await sessions().saveSessions([{ ...first, ...state }], { isDurable: false })).toEqual([first.id]);
+    await sessions().saveSessions([{ ...again, ...state }], { isDurable: false });
+    await sessions().removeSession(second);
+    expect(await returned(share.id)).toEqual([...places]);
+  });
+
+  it("takes back the gifts of a take whose outcome nobody knows, and refuses one that comes late", async () => {
+    await take(share, first, places);
+    const gifts = places.map((place) => ({ topic, position: place, to: { id: first.id, epoch: first.epoch } }));
+    await sessions().returnShared({ id: share.id, gifts });
+    expect(await returned(share.id)).toEqual([...places]);
+    expect(await take({ ...share, epoch: share.epoch + 1 }, first, places)).toBe("refused");
+  });
+
+  it("lets a member keep what it has when its session goes on under another epoch", async () => {
+    const own = { ...filterOf(9), filter: parseTopicFilter("own") };
+    await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });
+    await take(share, first, places);
+    await sessions().removeSessionFilter(own.id);
+    expect(await returned(share.id)).toEqual([]);
+  });
+
+  it("goes back with the index, under another epoch", async () => {
+    await join(2);
+    await take(share, first, places);
+    const now = await find();
+    await store().rollBack(group, { number: 4, hash: hashOf(4) });
+    const back = await find();
+    expect(back.cursor).toBeLessThan(places[2]);
+    expect(back.epoch).toBeGreaterThan(now.epoch);
+    await sessions().removeSession(first);
+    expect(await returned(share.id)).toEqual(places.slice(0, 2));
+  });
+}

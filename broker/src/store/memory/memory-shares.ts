@@ -1,0 +1,111 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { minOf, type Position } from "../../domain/position.ts";
+import { isShared } from "../../domain/shared-filter.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
+import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
+import type { ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
+
+interface KeptShare extends StoredShare {
+  readonly groupId: GroupId;
+  readonly filter: TopicFilter;
+  /** What members have, by position. */
+  readonly events: Map<Position, ShareGift>;
+}
+
+export interface MemorySharesOptions {
+  /** The epoch that a session has now; undefined where it is no more. */
+  readonly epochOf: (id: SessionId) => number | undefined;
+  readonly isMember: (groupId: GroupId, filter: TopicFilter) => boolean;
+}
+
+/** Shares in memory. Each call is done in one turn. */
+export class MemoryShares {
+  readonly #options: MemorySharesOptions;
+  readonly #kept = new Map<ShareId, KeptShare>();
+
+  constructor(options: MemorySharesOptions) {
+    this.#options = options;
+  }
+
+  find(groupId: GroupId, filter: TopicFilter): StoredShare | undefined {
+    const kept = this.#find(groupId, filter);
+    return kept && { id: kept.id, epoch: kept.epoch, cursor: kept.cursor };
+  }
+
+  listReturned(id: ShareId, atMost: number): readonly SharePlace[] {
+    const events = [...(this.#kept.get(id)?.events.values() ?? [])].filter((gift) => this.#isReturned(gift));
+    const ordered = events.toSorted((left, right) => left.position - right.position).slice(0, atMost);
+    return ordered.map(({ topic, position }) => ({ topic, position }));
+  }
+
+  take({ id, epoch, cursor, gifts, dropped }: ShareTake): "taken" | "refused" | "member-refused" {
+    if (gifts.some((gift) => this.#isReturned(gift))) return "member-refused";
+    const kept = this.#kept.get(id);
+    if (kept?.epoch !== epoch) return "refused";
+    for (const position of dropped) kept.events.delete(position);
+    for (const gift of gifts) kept.events.set(gift.position, gift);
+    this.#kept.set(id, { ...kept, cursor, epoch: epoch + 1 });
+    return "taken";
+  }
+
+  return({ id, gifts }: Pick<ShareTake, "id" | "gifts">): void {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    this.#kept.set(id, { ...kept, epoch: kept.epoch + 1 });
+    for (const { position, to } of gifts) {
+      const known = kept.events.get(position);
+      if (known?.to.id !== to.id || known.to.epoch !== to.epoch) continue;
+      kept.events.set(position, { ...known, to: { ...to, epoch: -1 } }); // no session has this epoch
+    }
+  }
+
+  join(groupId: GroupId, filters: readonly StoredFilter[]): void {
+    for (const { filter, id, startsAfter } of filters) {
+      if (!isShared(filter) || this.#find(groupId, filter) !== undefined) continue;
+      const shareId = id as string as ShareId; // Both are UUIDs.
+      this.#kept.set(shareId, { id: shareId, groupId, filter, epoch: 0, cursor: startsAfter, events: new Map() });
+    }
+  }
+
+  /** Ends the shares that have no member any more. */
+  leave(groupId: GroupId, filters: readonly TopicFilter[]): void {
+    for (const filter of filters) {
+      const kept = this.#find(groupId, filter);
+      if (kept !== undefined && !this.#options.isMember(groupId, filter)) this.#kept.delete(kept.id);
+    }
+  }
+
+  /** To be called for a session that has its epoch. */
+  settle(id: SessionId, settled: readonly SettledEvent[]): void {
+    for (const { share, position } of settled) {
+      const events = this.#kept.get(share)?.events;
+      if (events?.get(position)?.to.id === id) events.delete(position);
+    }
+  }
+
+  /** A session goes on under another epoch, with what it has. */
+  keep(former: SessionKey, epoch: number): void {
+    for (const { events } of this.#kept.values()) {
+      for (const [position, gift] of events) {
+        if (gift.to.id === former.id && gift.to.epoch === former.epoch)
+          events.set(position, { ...gift, to: { id: former.id, epoch } });
+      }
+    }
+  }
+
+  cutBack(groupId: GroupId, end: Position): void {
+    for (const kept of this.#kept.values()) {
+      if (kept.groupId !== groupId) continue;
+      for (const position of kept.events.keys()) if (position > end) kept.events.delete(position);
+      this.#kept.set(kept.id, { ...kept, cursor: minOf(kept.cursor, end), epoch: kept.epoch + 1 });
+    }
+  }
+
+  #find(groupId: GroupId, filter: TopicFilter): KeptShare | undefined {
+    return [...this.#kept.values()].find((kept) => kept.groupId === groupId && kept.filter === filter);
+  }
+
+  #isReturned({ to }: ShareGift): boolean {
+    return this.#options.epochOf(to.id) !== to.epoch;
+  }
+}

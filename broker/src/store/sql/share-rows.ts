@@ -1,0 +1,44 @@
+import { sql } from "kysely";
+import { fromStored } from "../../domain/position.ts";
+import type { SharePlace, StoredShare } from "../../ports/share-store.ts";
+import type { ShareId } from "../../ports/session-store.ts";
+import { checksumOf } from "../checksum.ts";
+import { progressPrime } from "./row-checksums.ts";
+import type { ShareEventTable, ShareTable } from "./schema.ts";
+
+/** Filters of shares. A query must use this condition as it is, so that databases find the index that has it. */
+export const ofShare = sql<boolean>`filter like '$share/%'`;
+
+/** A database can compute it, where it moves many shares back at once. */
+export function cursorCheck(cursor: number): number {
+  return cursor % progressPrime;
+}
+
+function checksumOfShare({ share_id, group_id, filter }: Pick<ShareTable, "share_id" | "group_id" | "filter">): number {
+  return checksumOf([share_id, group_id, filter]);
+}
+
+export function toShareRow(share: Pick<ShareTable, "share_id" | "group_id" | "filter" | "cursor">): ShareTable {
+  return { ...share, epoch: 0, cursor_check: cursorCheck(share.cursor), checksum: checksumOfShare(share) };
+}
+
+/** Undefined for a row that is not as it was written. */
+export function fromShareRow(row: ShareTable): StoredShare | undefined {
+  if (checksumOfShare(row) !== row.checksum || cursorCheck(row.cursor) !== row.cursor_check) return undefined;
+  return { id: row.share_id as ShareId, epoch: row.epoch, cursor: fromStored(row.cursor) };
+}
+
+/** Who has it is not covered: databases compute it. */
+function checksumOfEvent({ share_id, position, topic }: Pick<ShareEventTable, "share_id" | "position" | "topic">) {
+  return checksumOf([share_id, position, topic]);
+}
+
+export function toShareEventRow(row: Omit<ShareEventTable, "checksum">): ShareEventTable {
+  return { ...row, checksum: checksumOfEvent(row) };
+}
+
+/** Undefined for a row that is not as it was written. */
+export function fromShareEventRow(row: ShareEventTable): SharePlace | undefined {
+  if (checksumOfEvent(row) !== row.checksum) return undefined;
+  return { topic: row.topic as SharePlace["topic"], position: fromStored(row.position) }; // As it was given.
+}

@@ -1,0 +1,76 @@
+import { closeSync, openSync, type Stats } from "node:fs";
+import { stat } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
+import { Kysely } from "kysely";
+import { type ApiKeyDatabase, type ApiKeySchema, SqlApiKeys } from "../sql-api-keys.ts";
+import { StoreError } from "../store-error.ts";
+import { toStoreError } from "./errors.ts";
+import { openNative } from "./native.ts";
+import { SqliteSession } from "./session.ts";
+import { SqliteDialect } from "./sqlite-dialect.ts";
+
+/** How long work is repeated while another process has the file, and how long after the last time, in milliseconds. */
+const busyMsMax = 5000;
+const busyPauseMs = 10;
+
+/** Keys in a file of their own: a broker holds the file of its store alone, and the command line changes keys while a broker runs. */
+export function createSqliteApiKeys(file: string): SqlApiKeys {
+  return new SqlApiKeys(() => openShared(file));
+}
+
+async function openShared(file: string): Promise<ApiKeyDatabase> {
+  const description = `keys ${file}`;
+  const whenFree = <Result>(work: () => Promise<Result>): Promise<Result> => repeatWhileBusy(work, description);
+  const opened = await whenFree(async () => {
+    try {
+      return await open(file, description);
+    } catch (error) {
+      throw toStoreError(error, description);
+    }
+  });
+  return { ...opened, whenFree };
+}
+
+async function open(file: string, description: string): Promise<Omit<ApiKeyDatabase, "whenFree">> {
+  closeSync(openSync(file, "a", 0o600));
+  const opened = await stat(file);
+  const native = await openNative(file);
+  try {
+    native.exec("pragma busy_timeout = 0"); // SQLite would wait on the event loop's thread
+    // Without a log beside it, the file can be copied and closed whoever else has it open.
+    native.exec("pragma journal_mode = delete");
+  } catch (error) {
+    native.close();
+    throw error;
+  }
+  const session = new SqliteSession(native, { description, onFault: () => {}, keepsLog: () => false });
+  const durable = new Kysely<ApiKeySchema>({ dialect: new SqliteDialect(session, "FULL") });
+  const checkShared = (): Promise<void> => checkSame(file, opened);
+  return { durable, lock: async () => {}, checkShared, close: () => session.close() };
+}
+
+async function repeatWhileBusy<Result>(work: () => Promise<Result>, description: string): Promise<Result> {
+  const until = performance.now() + busyMsMax;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const fault = error instanceof StoreError ? error.fault : "other";
+      if (fault === "corrupt") throw toDamage(error, description);
+      if (fault !== "locked" || performance.now() > until) throw error;
+      await setTimeout(busyPauseMs);
+    }
+  }
+}
+
+/** Where another file has the name, the command line changes that one, and a broker would not learn of a revoked key. */
+async function checkSame(file: string, opened: Pick<Stats, "dev" | "ino">): Promise<void> {
+  const { dev, ino } = await stat(file);
+  if (dev !== opened.dev || ino !== opened.ino) throw new Error(`${file} was replaced: restart the broker`);
+}
+
+/** What helps with a damaged store would not: nothing else has the keys. */
+function toDamage(cause: unknown, description: string): StoreError {
+  const remedy = "restore it from a backup, or move it away, start again, and create every key anew";
+  return new StoreError("corrupt", `${description} is damaged: ${remedy}`, cause);
+}

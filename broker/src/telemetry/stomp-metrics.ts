@@ -1,0 +1,22 @@
+import { Counter, type Registry } from "prom-client";
+import { watchConnections } from "./watch-connections.ts";
+
+/** Counters of the STOMP listener. Labels are commands of the broker and codes of the error catalogue. */
+export interface StompCounters {
+  answered(command: string, code?: number): void;
+  watchConnections(read: () => number): void;
+}
+
+export function createStompMetrics(registry: Registry): StompCounters {
+  const answers = new Counter({
+    registers: [registry],
+    labelNames: ["command", "code"] as const,
+    name: "stele_stomp_answers_total",
+    help: "CONNECTED, RECEIPT and ERROR frames of the broker, by code of the error catalogue; 0 for a success.",
+  });
+  return {
+    answered: (command, code = 0) => answers.inc({ command, code }),
+    watchConnections: (read) =>
+      watchConnections(registry, { read, name: "stele_stomp_connections", protocol: "STOMP" }),
+  };
+}

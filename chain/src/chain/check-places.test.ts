@@ -1,0 +1,110 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { getContractAddress, type Hex } from "viem";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
+import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
+
+/** Creation code of a contract that logs the data that it is called with: CALLDATACOPY, then LOG0. */
+const LOGGER: Hex = "0x60088060095f395ff3365f5f37365fa000";
+const address = getContractAddress({ from: SIGNER.address, nonce: 0n });
+const logsTotal = 40;
+
+let folder: string;
+let file: string;
+const hashes: unknown[] = [];
+
+/** Each block is saved at once, so that its entries stand in the table. */
+function start(path: string): Promise<EmbeddedChain> {
+  return startEmbeddedChain({ file: path, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 1 });
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
+  file = join(folder, "chain.db");
+  await using chain = await start(file);
+  for (let nonce = 0; nonce <= logsTotal; nonce += 1) {
+    const call = nonce === 0 ? { data: LOGGER } : { to: address, data: `0x${"ab".repeat(nonce)}` as const };
+    const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, nonce } as const;
+    const raw = await SIGNER.signTransaction({ ...fields, ...call });
+    const hash = await chain.request({ method: "eth_sendRawTransaction", params: [raw] });
+    hashes.push(hash);
+    const receipt = (): Promise<unknown> => chain.request({ method: "eth_getTransactionReceipt", params: [hash] });
+    await vi.waitFor(async () => expect(await receipt()).toMatchObject({ status: "0x1" }), 10_000);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** How many of the chain's logs and transactions are found. */
+async function countFound(chain: EmbeddedChain): Promise<{ readonly logs: number; readonly transactions: number }> {
+  const params = [{ address, fromBlock: "0x0", toBlock: "latest" }];
+  const logs = (await chain.request({ method: "eth_getLogs", params })) as readonly unknown[]; // As the method says.
+  const found = await Promise.all(
+    hashes.map((hash) => chain.request({ method: "eth_getTransactionByHash", params: [hash] })),
+  );
+  return { logs: logs.length, transactions: found.filter((one) => one !== null).length };
+}
+
+const everything = { logs: logsTotal, transactions: logsTotal + 1 };
+
+async function check(chain: EmbeddedChain): Promise<boolean> {
+  let step = await chain.checkPlaces(true);
+  while (step.isMore) step = await chain.checkPlaces(false);
+  return step.isDamaged;
+}
+
+/** A copy of the chain after a change of its file. */
+function damaged(change: (sqlite: DatabaseSyncInstance) => void): string {
+  const copy = join(folder, `copy-${Math.random()}.db`);
+  copyFileSync(file, copy);
+  const sqlite = new DatabaseSync(copy);
+  change(sqlite);
+  sqlite.close();
+  return copy;
+}
+
+function flipSql(column: string, bit: number): string {
+  const flipped = `(${column} | (1 << ${bit})) - (${column} & (1 << ${bit}))`;
+  return `UPDATE OR REPLACE places SET ${column} = ${flipped} WHERE place = 20 << 20`;
+}
+
+it("finds no damage in a chain that has none", async () => {
+  await using chain = await start(damaged(() => undefined));
+  expect(await check(chain)).toBe(false);
+  expect(await countFound(chain)).toEqual(everything);
+});
+
+it.each([
+  ["a place that is missing", "DELETE FROM places WHERE key = (SELECT key FROM places LIMIT 1)"],
+  ["all places missing", "DELETE FROM places"],
+  ["a place too many", "INSERT INTO places (key, place) VALUES (1, 2)"],
+  ...[0, 20, 24, 42].map((bit) => [`bit ${bit} of a place flipped`, flipSql("place", bit)]),
+  ...[0, 17, 31, 32, 47].map((bit) => [`bit ${bit} of a key flipped`, flipSql("key", bit)]),
+])("derives the index anew after damage: %s", async (_, statement) => {
+  await using chain = await start(damaged((sqlite) => sqlite.exec(statement ?? "")));
+  expect(await check(chain)).toBe(true);
+  expect(await countFound(chain)).toEqual(everything);
+  expect(await check(chain)).toBe(false);
+});
+
+/** The rows stand at the end of the page. Their order, by which the database searches, is then wrong, or the page cannot be read. */
+it.each([8, 9, 100, 333, 1_000, 1_001, 1_500])(
+  "finds everything after a bit flipped %i bytes before the end of the page",
+  async (before) => {
+    const copy = damaged(() => undefined);
+    const sqlite = new DatabaseSync(copy, { readOnly: true });
+    const { rootpage } = sqlite.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'places'").get() as {
+      rootpage: number;
+    };
+    sqlite.close();
+    const bytes = readFileSync(copy);
+    const at = rootpage * 4096 - before;
+    bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+    writeFileSync(copy, bytes);
+    await using chain = await start(copy);
+    expect(await check(chain)).toBe(true);
+    expect(await countFound(chain)).toEqual(everything);
+  },
+);

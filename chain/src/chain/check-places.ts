@@ -1,0 +1,110 @@
+import type { CheckedPlaces } from "../messages.ts";
+import { type ChainDatabase, indexEntries } from "../storage/chain-database.ts";
+import type { Place } from "../storage/places.ts";
+import type { IndexEntry } from "../storage/unsaved-effects.ts";
+import { BlockDamagedError, readVerifiedBlock } from "./verified-blocks.ts";
+
+/** Blocks whose entries one step derives. */
+const BLOCKS_PER_STEP = 16;
+/** Rows that one step reads. */
+const ROWS_PER_STEP = 2_000;
+
+type Steps<Result> = Generator<number, Result>;
+
+/** A sum over entries that does not depend on their order. Two sums of different entries differ, but for one case in 2^52. */
+class EntrySum {
+  #low = 0;
+  #high = 0;
+  #count = 0;
+
+  add(key: number, place: Place): void {
+    const [keyHigh, placeHigh] = [Math.floor(key / 2 ** 32), Math.floor(place / 2 ** 32)];
+    this.#low = (this.#low + mix(key ^ mix(keyHigh ^ mix(place ^ mix(placeHigh))))) >>> 0;
+    this.#high = (this.#high + mix(place ^ mix(placeHigh ^ mix(key ^ mix(keyHigh + 1))))) >>> 0;
+    this.#count += 1;
+  }
+
+  equals(other: EntrySum): boolean {
+    return this.#low === other.#low && this.#high === other.#high && this.#count === other.#count;
+  }
+}
+
+/** A step of MurmurHash3. */
+function mix(value: number): number {
+  let mixed = Math.imul(value ^ (value >>> 16), 0x85eb_ca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
+  return mixed ^ (mixed >>> 16);
+}
+
+/**
+ * Compares the index of hashes and logs (the table `places`) with the blocks that it follows from, and derives it anew if it differs: a changed row also
+ * hides others, since the database searches by order. Yields after each short step with the number of entries that it looked at. Nothing follows from a
+ * damaged block, so the comparison ends there: the check of the blocks reports it.
+ */
+export function* checkPlaces(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
+  try {
+    return yield* compareAndDerive(database);
+  } catch (error) {
+    if (!(error instanceof BlockDamagedError)) throw error;
+    return { isDamaged: false };
+  }
+}
+
+function* compareAndDerive(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
+  const upTo = database.savedUpTo;
+  const expected = yield* sumOfBlocks(database, upTo);
+  const found = yield* sumOfRows(database, upTo);
+  if (found?.equals(expected) === true) return { isDamaged: false };
+  yield* deriveAnew(database);
+  return { isDamaged: true };
+}
+
+function entriesOf(database: ChainDatabase, number: number): readonly IndexEntry[] {
+  return indexEntries(readVerifiedBlock(database, BigInt(number)));
+}
+
+function* sumOfBlocks(database: ChainDatabase, upTo: number): Steps<EntrySum> {
+  const sum = new EntrySum();
+  for (let number = 0; number <= upTo; ) {
+    let entries = 0;
+    for (const end = number + BLOCKS_PER_STEP; number < end && number <= upTo; number += 1) {
+      for (const { key, place } of entriesOf(database, number)) {
+        sum.add(key, place);
+        entries += 1;
+      }
+    }
+    yield entries;
+  }
+  return sum;
+}
+
+/** Undefined if the rows are out of order, or cannot be read. Later blocks are saved meanwhile: their rows do not count. */
+function* sumOfRows(database: ChainDatabase, upTo: number): Steps<EntrySum | undefined> {
+  const sum = new EntrySum();
+  for (let after = { key: -1, place: 0 }, isMore = true; isMore; ) {
+    const rows = database.tryReadEntries(after, ROWS_PER_STEP);
+    if (rows === undefined) return undefined;
+    for (const row of rows) {
+      if (row.key < after.key || (row.key === after.key && row.place <= after.place)) return undefined;
+      if (row.place < (upTo + 1) * 2 ** 20) sum.add(row.key, row.place);
+      after = row;
+    }
+    isMore = rows.length === ROWS_PER_STEP;
+    yield rows.length;
+  }
+  return sum;
+}
+
+/** The new table takes the place of the old one in the step that brings it up to the newest saved block. */
+function* deriveAnew(database: ChainDatabase): Steps<void> {
+  database.beginPlaces();
+  for (let number = 0; ; ) {
+    const upTo = Math.min(number + BLOCKS_PER_STEP - 1, database.savedUpTo);
+    const entries: IndexEntry[] = [];
+    for (; number <= upTo; number += 1) entries.push(...entriesOf(database, number));
+    const isDone = upTo === database.savedUpTo;
+    database.addNewPlaces(entries, isDone);
+    yield entries.length;
+    if (isDone) return;
+  }
+}

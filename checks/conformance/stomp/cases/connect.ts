@@ -1,0 +1,146 @@
+import { expect } from "vitest";
+import { until } from "../../../harness/until.ts";
+import { type Case, only, since11 } from "../case.ts";
+
+export const connectCases: readonly Case[] = [
+  {
+    name: "CONNECT is answered by CONNECTED with the version, a name and a session of its own",
+    holds: { "1.0": ["connect-1", "connect-2", "frame-1"], ...since11("connected-1", "connected-2") },
+    run: async (context) => {
+      const sessions: (string | undefined)[] = [];
+      for (let count = 0; count < 2; count += 1) {
+        const peer = await context.open();
+        peer.send("CONNECT", context.hello);
+        const { headers, body } = await peer.next("CONNECTED");
+        if (context.version !== "1.0") expect(headers["version"]).toBe(context.version);
+        expect(headers["server"]).toMatch(/^[^\s/]+(\/[^\s/]+)?/);
+        expect(body).toHaveLength(0);
+        sessions.push(headers["session"]);
+        await peer.isQuiet();
+      }
+      expect(new Set(sessions).size).toBe(2);
+      expect(sessions[0]).toMatch(/./);
+    },
+  },
+  {
+    name: "a STOMP frame is a CONNECT",
+    holds: since11("connect-3"),
+    run: async (context) => {
+      const peer = await context.open();
+      peer.send("STOMP", context.hello);
+      expect((await peer.next("CONNECTED")).headers["version"]).toBe(context.version);
+    },
+  },
+  {
+    name: "a CONNECT without accept-version is of 1.0",
+    holds: { "1.0": ["connect-1"], ...since11("negotiation-1") },
+    run: async (context) => {
+      const peer = await context.open();
+      peer.send("CONNECT", { login: "a", passcode: "b" });
+      expect((await peer.next("CONNECTED")).headers["version"] ?? "1.0").toBe("1.0");
+    },
+  },
+  {
+    name: "the highest version in common is used",
+    holds: since11("negotiation-2"),
+    run: async (context) => {
+      const peer = await context.open();
+      const list = context.version === "1.1" ? "1.0,1.1,2.0" : "1.0,1.1,1.2,2.0";
+      peer.send("CONNECT", { "accept-version": list, host: "localhost" });
+      expect((await peer.next("CONNECTED")).headers["version"]).toBe(context.version);
+    },
+  },
+  {
+    name: "no version in common is an ERROR that names those of the server",
+    holds: since11("negotiation-3", "error-1"),
+    run: async (context) => {
+      const peer = await context.open();
+      peer.send("CONNECT", { "accept-version": "2.0,2.1", host: "localhost" });
+      expect((await peer.isRefused()).headers["version"]).toContain("1.2");
+    },
+  },
+  {
+    name: "something else before CONNECT is an ERROR",
+    holds: { "1.0": ["connect-1"], ...since11("connect-2", "error-1") },
+    run: async (context) => {
+      const peer = await context.open();
+      peer.send("SEND", { destination: context.topic }, "early");
+      await peer.isRefused();
+    },
+  },
+  {
+    name: "a second CONNECT is an ERROR",
+    holds: { "1.0": ["connect-1"], ...since11("error-1") },
+    run: async (context) => {
+      await context.refuses((peer) => peer.send("CONNECT", context.hello));
+    },
+  },
+  {
+    name: "CONNECT has no escapes: a backslash is a backslash",
+    holds: since11("encoding-4"),
+    run: async (context) => {
+      const peer = await context.open();
+      peer.send("CONNECT", { ...context.hello, login: "a\\tb\\", passcode: "x:y" });
+      await peer.next("CONNECTED");
+      await peer.isQuiet();
+    },
+  },
+  {
+    name: "clients come and go, each with its answer",
+    holds: since11("connect-1"),
+    run: async (context) => {
+      for (let count = 0; count < 10; count += 1) {
+        const peer = await context.connect();
+        if (count % 2 === 0) peer.drop();
+        else {
+          await peer.ask("DISCONNECT");
+          await peer.closes();
+        }
+      }
+      await (await context.connect()).isQuiet();
+    },
+  },
+  {
+    name: "a STOMP frame of 1.2 may end its lines by a carriage return too",
+    holds: only("1.2", "frame-1"),
+    run: async (context) => {
+      const peer = await context.open();
+      peer.sendBytes("CONNECT\r\naccept-version:1.2\r\nhost:localhost\r\n\r\n\0\r\n\r\n");
+      expect((await peer.next("CONNECTED")).headers["version"]).toBe("1.2");
+      peer.sendBytes(`SEND\r\ndestination:${context.topic}\r\nreceipt:crlf\r\n\r\nbody\0`);
+      expect((await peer.next("RECEIPT")).headers["receipt-id"]).toBe("crlf");
+    },
+  },
+  {
+    name: "a heart-beat that is not two numbers is an ERROR",
+    holds: since11("beat-1"),
+    run: async (context) => {
+      for (const value of ["1000", "a,b", "-1,0", "1,2,3", ""]) {
+        const peer = await context.open();
+        peer.send("CONNECT", { ...context.hello, "heart-beat": value });
+        await peer.isRefused();
+      }
+    },
+  },
+  {
+    name: "without heart-beat nothing is promised and nobody is cut for silence",
+    holds: since11("beat-2"),
+    run: async (context) => {
+      const peer = await context.connect();
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      expect(peer.reader.beats).toBe(0);
+      await peer.isQuiet();
+    },
+  },
+  {
+    name: "a client that wants heart-beats gets a newline in each interval",
+    holds: since11("beat-3", "beat-4"),
+    run: async (context) => {
+      const peer = await context.open();
+      peer.send("CONNECT", { ...context.hello, "heart-beat": "0,300" });
+      const [sends] = ((await peer.next("CONNECTED")).headers["heart-beat"] ?? "").split(",").map(Number);
+      expect(sends).toBeGreaterThan(0);
+      await until("three heart-beats", () => peer.reader.beats >= 3);
+    },
+  },
+];

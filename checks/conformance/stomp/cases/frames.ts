@@ -1,0 +1,195 @@
+import { expect } from "vitest";
+import { type Case, inAll, only, since11 } from "../case.ts";
+import type { Peer } from "../peer.ts";
+
+/** More than the broker takes of the headers of one frame. */
+const longHeader = "x".repeat(1024 * 1024);
+
+/** A WebSocket message is shorter than that. */
+function sendInPieces(peer: Peer, text: string): void {
+  for (let at = 0; at < text.length; at += 10_000) peer.sendBytes(text.slice(at, at + 10_000));
+}
+
+export const frameCases: readonly Case[] = [
+  {
+    name: "a body with NULs comes whole, with its length",
+    holds: { "1.0": ["length-1", "length-3", "message-3"], ...since11("length-1", "length-2", "length-3") },
+    run: async (context) => {
+      const peer = await context.subscribed();
+      const body = Buffer.from([0, 1, 0, 255, 10, 0]);
+      await context.publish(body);
+      const message = await peer.next("MESSAGE");
+      expect(message.headers["content-length"]).toBe("6");
+      expect(message.body.equals(body)).toBe(true);
+    },
+  },
+  {
+    name: "without content-length the first NUL ends the frame",
+    holds: { "1.0": ["length-2", "frame-2"], ...since11("length-3") },
+    run: async (context) => {
+      const peer = await context.subscribed();
+      await peer.ask("SEND", { destination: context.topic }, "one");
+      expect(await context.take(peer, 1)).toEqual(["one"]);
+      peer.sendBytes("\n\n\n");
+      await peer.ask("SEND", { destination: context.topic }, "two");
+      expect(await context.take(peer, 1)).toEqual(["two"]);
+    },
+  },
+  {
+    name: "no NUL where content-length says is an ERROR",
+    holds: { "1.0": ["length-3"], ...since11("length-3", "error-1", "error-2") },
+    run: async (context) => {
+      const head = `SEND\ndestination:${context.topic}\ncontent-length:2\nreceipt:7\n\n`;
+      const error = await context.refuses((peer) => peer.sendBytes(`${head}long\0`));
+      expect(error.headers["receipt-id"]).toBe("7");
+    },
+  },
+  {
+    name: "a content-length that is no number is an ERROR",
+    holds: { "1.0": ["length-1"], ...since11("length-2") },
+    run: async (context) => {
+      for (const length of ["-1", "1e1", "0x1", "a", "99999999999999999999"]) {
+        await context.refuses((peer) => peer.send("SEND", { destination: context.topic, "content-length": length }));
+      }
+    },
+  },
+  {
+    name: "headers keep colons, line feeds, backslashes and text of any language",
+    holds: since11("encoding-1", "encoding-3", "type-1", "send-2"),
+    run: async (context) => {
+      const peer = await context.subscribed();
+      const headers: Record<string, string> = { "svc-a:b": "x:y\nz\\c\\", user: "größer: 🙂\n日本" };
+      if (context.version === "1.2") headers["svc-return"] = "a\r\nb";
+      await context.publish("x", headers);
+      expect((await peer.next("MESSAGE")).headers).toMatchObject(headers);
+    },
+  },
+  {
+    name: "a header of 1.0 has no escapes: a backslash is a backslash",
+    holds: only("1.0", "message-3"),
+    run: async (context) => {
+      const peer = await context.subscribed();
+      await context.publish("x", { "svc-path": "C:\\new\\t" });
+      expect((await peer.next("MESSAGE")).headers["svc-path"]).toBe("C:\\new\\t");
+    },
+  },
+  {
+    name: "an undefined escape is an ERROR",
+    holds: since11("encoding-2", "error-1"),
+    run: async (context) => {
+      const undefinedEscapes = ["\\t", "\\x", "\\N", "\\", ...(context.version === "1.1" ? ["\\r"] : [])];
+      for (const escape of undefinedEscapes) {
+        for (const line of [`a:${escape}`, `${escape}a:b`]) {
+          await context.refuses((peer) => peer.sendBytes(`SEND\ndestination:${context.topic}\n${line}\n\nx\0`));
+        }
+      }
+    },
+  },
+  {
+    name: "spaces around a header belong to it",
+    holds: since11("padding-1"),
+    run: async (context) => {
+      const peer = await context.subscribed();
+      await context.publish("x", { "svc-padded": "  value ", "svc-name ": "v" });
+      const { headers } = await peer.next("MESSAGE");
+      expect(headers["svc-padded"]).toBe("  value ");
+      expect(headers["svc-name "]).toBe("v");
+    },
+  },
+  {
+    name: "padded headers of 1.0 are taken",
+    holds: only("1.0", "send-1"),
+    run: async (context) => {
+      const peer = await context.subscribed();
+      peer.sendBytes(`SEND\ndestination: ${context.topic} \nreceipt: padded\n\nx\0`);
+      await peer.receipt("padded");
+      expect(await context.take(peer, 1)).toEqual(["x"]);
+    },
+  },
+  {
+    name: "of repeated headers the first wins",
+    holds: since11("repeated-1"),
+    run: async (context) => {
+      const peer = await context.subscribed();
+      const { topic } = context;
+      peer.send(
+        "SEND",
+        [
+          ["destination", topic],
+          ["destination", `${topic}/other`],
+          ["svc-foo", "World"],
+          ["svc-foo", "Hello"],
+          ["receipt", "first"],
+          ["receipt", "second"],
+        ],
+        "x",
+      );
+      await peer.receipt("first");
+      expect((await peer.next("MESSAGE")).headers).toMatchObject({ "svc-foo": "World", destination: topic });
+    },
+  },
+  {
+    name: "a body where none may be is an ERROR",
+    holds: since11("body-1"),
+    run: async (context) => {
+      for (const command of ["SUBSCRIBE", "BEGIN", "UNSUBSCRIBE", "ACK", "DISCONNECT"]) {
+        const headers = { id: "1", destination: context.topic, transaction: "t", receipt: "body" };
+        const error = await context.refuses((peer) => peer.send(command, headers, "body"));
+        expect(error.headers["receipt-id"]).toBe("body");
+      }
+      const peer = await context.open();
+      peer.send("CONNECT", context.hello, "body");
+      await peer.isRefused();
+    },
+  },
+  {
+    name: "the body of a SUBSCRIBE of 1.0 is ignored",
+    holds: only("1.0", "subscribe-5"),
+    run: async (context) => {
+      const peer = await context.connect();
+      await peer.ask("SUBSCRIBE", { destination: context.topic, id: "1" }, "body");
+      await context.publish("x");
+      expect(await context.take(peer, 1)).toEqual(["x"]);
+    },
+  },
+  {
+    name: "an unknown command is an ERROR",
+    holds: inAll("error-1"),
+    run: async (context) => {
+      for (const command of ["send", "MESSAGE", "RECEIPT", "PUBLISH", ""]) {
+        await context.refuses((peer) => peer.sendBytes(`${command}\ndestination:${context.topic}\n\n\0`));
+      }
+    },
+  },
+  {
+    name: "headers that are no headers are an ERROR",
+    holds: inAll("error-1"),
+    run: async (context) => {
+      for (const line of ["destination", ":value", "a\0b:c"]) {
+        await context.refuses((peer) => peer.sendBytes(`SEND\n${line}\n\n\0`));
+      }
+      await context.refuses((peer) => peer.sendBytes(Buffer.from([...Buffer.from("SEND\na:"), 0xff, 0x0a, 0x0a, 0])));
+    },
+  },
+  {
+    name: "1 MB of headers are an ERROR, also while they come",
+    holds: { "1.0": ["error-1"], ...since11("limits-1") },
+    run: async (context) => {
+      if (context.isSlow) return; // a million writes show nothing more
+      await context.refuses((peer) =>
+        sendInPieces(peer, `SEND\ndestination:${context.topic}\nlong:${longHeader}\n\n\0`),
+      );
+      await context.refuses((peer) => sendInPieces(peer, `SEND\nlong:${longHeader}`));
+      await context.refuses((peer) => sendInPieces(peer, `SEND\n${"a:b\n".repeat(10_000)}`));
+    },
+  },
+  {
+    name: "a body that is too long is an ERROR before it has come",
+    holds: { "1.0": ["error-1"], ...since11("limits-1", "send-3") },
+    run: async (context) => {
+      const head = `SEND\ndestination:${context.topic}\ncontent-length:999999999\nreceipt:1\n\n`;
+      const error = await context.refuses((peer) => peer.sendBytes(head));
+      expect(error.headers["receipt-id"]).toBe("1");
+    },
+  },
+];

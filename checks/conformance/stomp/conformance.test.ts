@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
+import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import type { Case } from "./case.ts";
+import { connectCases } from "./cases/connect.ts";
+import { frameCases } from "./cases/frames.ts";
+import { publishCases } from "./cases/publish.ts";
+import { subscribeCases } from "./cases/subscribe.ts";
+import { transactionCases } from "./cases/transactions.ts";
+import { Context } from "./context.ts";
+import { versions } from "./frames.ts";
+import type { Addresses } from "./peer.ts";
+import { statements, unheld } from "./statements.ts";
+
+const cases: readonly Case[] = [
+  ...connectCases,
+  ...frameCases,
+  ...publishCases,
+  ...subscribeCases,
+  ...transactionCases,
+];
+
+let folder: TempFolder;
+let broker: BrokerProcess;
+let addresses: Addresses;
+beforeAll(async () => {
+  folder = createTempFolder();
+  // Heart-beats of the shortest interval that a case waits for.
+  broker = await startBroker({
+    dataDir: folder.path,
+    env: { STELE_STOMP_PORT: "0", STELE_STOMP_HEART_BEAT_MS: "300" },
+  });
+  const [, port] = /^ {2}STOMP +stomp:.*:(\d+)$/m.exec(broker.stderr()) ?? [];
+  addresses = { tcp: Number(port), websocket: `${broker.url.replace(/^http/, "ws")}/stomp` };
+});
+afterAll(async () => {
+  await broker.stop();
+  folder[Symbol.dispose]();
+});
+
+describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
+  describe.each(["frames", "bytes"] as const)("cut into %s", (cut) => {
+    describe.each(versions)("STOMP %s", (version) => {
+      const rows = cases.flatMap((one, index) => {
+        const held = one.holds[version] ?? [];
+        return held.length === 0 ? [] : [[`${one.name} [${held.join(", ")}]`, one, index] as const];
+      });
+      it.concurrent.each(rows)("%s", async (_, one, index) => {
+        const name = `${transport}-${cut}-${version}-${index}`;
+        const context = new Context({ addresses, transport, version, cut, name });
+        try {
+          await one.run(context);
+        } finally {
+          context.close();
+        }
+      });
+    });
+  });
+});
+
+describe.each(versions)("the statements of %s", (version) => {
+  const held = new Set(cases.flatMap((one) => one.holds[version] ?? []));
+
+  it("are each held by a case, or named with the reason why not", () => {
+    const missing = Object.keys(statements[version]).filter(
+      (one) => !held.has(one) && unheld[version][one] === undefined,
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("are named as missing only where no case holds them, and only if they exist", () => {
+    expect(Object.keys(unheld[version]).filter((one) => held.has(one))).toEqual([]);
+    const known = new Set(Object.keys(statements[version]));
+    expect([...held, ...Object.keys(unheld[version])].filter((one) => !known.has(one))).toEqual([]);
+  });
+});
+
+it("docs/stomp-conformance.md says which case holds each statement (update it with --update)", async () => {
+  const lines = versions.flatMap((version) => {
+    const rows = Object.entries(statements[version]).map(([id, text]) => {
+      const holders = cases.filter((one) => one.holds[version]?.includes(id) === true).map(({ name }) => name);
+      const by = holders.length === 0 ? `not held: ${unheld[version][id]}` : holders.join("; ");
+      return `| ${id} | ${text.replaceAll("|", "\\|")} | ${by} |`;
+    });
+    return ["", `## STOMP ${version}`, "", "| Statement | What it says | Held by |", "|---|---|---|", ...rows];
+  });
+  const head = [
+    "<!-- Written by the conformance suite: npx vitest run checks/conformance/stomp --update -->",
+    "# STOMP conformance",
+    "",
+    "Each normative statement of the three specifications that concerns a server, named by its section, and the case in `checks/conformance/stomp` that holds it. Every case runs over TCP and over WebSocket, with a frame in one piece and with each byte for itself.",
+  ];
+  await expect(`${[...head, ...lines].join("\n")}\n`).toMatchFileSnapshot("../../../docs/stomp-conformance.md");
+});

@@ -1,0 +1,121 @@
+import type { Version } from "./frames.ts";
+
+type Statements = Readonly<Record<string, string>>;
+
+/** What 1.0 says a frame, a client or a server is, does or will do. It has no capital MUST. */
+const of10: Statements = {
+  "frame-1": "A frame is a command, headers, a blank line, a body and a NUL octet",
+  "frame-2": "A frame may be followed by line feeds",
+  "connect-1": "After CONNECT the server always acknowledges by CONNECTED",
+  "connect-2": "CONNECTED has a session identifier that is unique",
+  "send-1": "SEND has one required header, destination",
+  "send-2": "SEND supports a transaction header",
+  "length-1": "If content-length is included, this number of bytes is read, whatever NULs are in the body",
+  "length-2": "Without content-length the first NUL ends the frame",
+  "length-3": "The frame still needs a NUL at its end",
+  "subscribe-1": "SUBSCRIBE requires a destination header",
+  "subscribe-2": "Any messages received on the subscription are delivered as MESSAGE frames",
+  "subscribe-3": "The ack header defaults to auto",
+  "subscribe-4": "With ack client a message is delivered only after an ACK",
+  "subscribe-5": "The body of SUBSCRIBE is ignored",
+  "subscribe-6": "With an id header, MESSAGE frames carry it as subscription",
+  "unsubscribe-1": "UNSUBSCRIBE requires a destination or an id header",
+  "unsubscribe-2": "UNSUBSCRIBE ends the messages of the subscription",
+  "begin-1": "BEGIN requires a transaction header",
+  "begin-2": "What is sent or acknowledged in a transaction is handled atomically",
+  "commit-1": "COMMIT requires the transaction that it commits",
+  "abort-1": "ABORT requires the transaction that it rolls back",
+  "ack-1": "ACK has one required header, message-id, of the message that it acknowledges",
+  "ack-2": "ACK may be part of a transaction",
+  "disconnect-1": "DISCONNECT disconnects gracefully",
+  "receipt-1": "Any frame but CONNECT may ask for a RECEIPT, whose receipt-id is the value of receipt",
+  "receipt-2": "The body of a RECEIPT is empty",
+  "message-1": "MESSAGE has the destination that the message was delivered to",
+  "message-2": "MESSAGE has a unique message-id",
+  "message-3": "The body of MESSAGE is the contents of the message",
+  "error-1": "ERROR has a message header with a short description",
+};
+
+/** Each MUST, MUST NOT and REQUIRED of 1.1 that concerns a server, by its section. */
+const of11: Statements = {
+  "encoding-1": "\\n, \\c and \\\\ MUST be decoded",
+  "encoding-2": "An undefined escape MUST be a fatal protocol error",
+  "encoding-3": "The reverse transformation MUST be applied when headers are encoded",
+  "encoding-4": "CONNECT and CONNECTED do not escape",
+  "body-1": "Frames other than SEND, MESSAGE and ERROR MUST NOT have a body",
+  "padding-1": "Headers MUST never be trimmed or padded",
+  "repeated-1": "Of repeated headers the first one SHOULD be used",
+  "limits-1": "Over a limit, an ERROR SHOULD come before the close",
+  "connect-1": "Servers MUST support clients which rapidly connect and disconnect",
+  "connect-2": "CONNECT MUST set accept-version and host",
+  "connect-3": "A STOMP frame is handled as a CONNECT frame",
+  "connected-1": "CONNECTED MUST set version",
+  "connected-2": "The server header MUST contain a name",
+  "negotiation-1": "CONNECT MUST include accept-version; without it the client supports 1.0 only",
+  "negotiation-2": "The highest version in common is used",
+  "negotiation-3": "Without a version in common, the server answers ERROR and closes",
+  "send-1": "SEND has one REQUIRED header, destination",
+  "send-2": "User defined headers MUST be passed through",
+  "send-3": "If a SEND cannot be processed, the server MUST send ERROR and disconnect",
+  "subscribe-1": "If a subscription cannot be created, the server MUST send ERROR and disconnect",
+  "subscribe-2": "SUBSCRIBE MUST include an id",
+  "subscribe-3": "The ack header defaults to auto",
+  "ack-mode-1": "With ack client, the client MUST acknowledge, and unacknowledged messages may be redelivered",
+  "ack-mode-2": "With ack client an ACK is cumulative",
+  "ack-mode-3": "With client-individual an ACK or NACK MUST NOT acknowledge a previous message",
+  "unsubscribe-1": "UNSUBSCRIBE names the subscription by its id",
+  "unsubscribe-2": "UNSUBSCRIBE ends the messages of the subscription",
+  "ack-1": "message-id is REQUIRED and MUST match that of the MESSAGE",
+  "ack-2": "subscription is REQUIRED and MUST match the id of the subscription",
+  "ack-3": "ACK may be part of a transaction",
+  "nack-1": "NACK takes the headers of ACK",
+  "begin-1": "The transaction header of BEGIN is REQUIRED",
+  "begin-2": "What is sent or acknowledged in a transaction is handled atomically",
+  "begin-3": "Transactions that are not committed are aborted when the connection ends",
+  "commit-1": "The transaction header of COMMIT is REQUIRED and MUST specify the transaction",
+  "abort-1": "The transaction header of ABORT is REQUIRED and MUST specify the transaction",
+  "disconnect-1": "DISCONNECT with a receipt is answered when all frames before it were received",
+  "disconnect-2": "Clients MUST NOT send frames after DISCONNECT",
+  "length-1": "A frame whose body contains NUL octets MUST include content-length",
+  "length-2": "If content-length is included, this number of octets MUST be read",
+  "length-3": "The frame still needs a NUL at its end",
+  "type-1": "Clients and servers MUST support UTF-8",
+  "receipt-1": "Any client frame but CONNECT may ask for a RECEIPT, whose receipt-id is the value of receipt",
+  "message-1": "MESSAGE has the destination, a unique message-id and the subscription",
+  "error-1": "After an ERROR the server closes the connection",
+  "error-2": "An ERROR for a frame with a receipt SHOULD have its receipt-id",
+  "beat-1": "heart-beat MUST contain two integers separated by a comma",
+  "beat-2": "A missing heart-beat MUST be treated as 0,0",
+  "beat-3": "The sender MUST send data at least every n milliseconds",
+  "beat-4": "With no frame to send, it MUST send a newline",
+};
+
+/** The same of 1.2. */
+const of12: Statements = {
+  ...of11,
+  "frame-1": "An end-of-line is an OPTIONAL carriage return and a REQUIRED line feed",
+  "encoding-1": "\\r, \\n, \\c and \\\\ MUST be decoded",
+  "connect-3": "Servers MUST handle a STOMP frame as a CONNECT frame",
+  "negotiation-3": "Without a version in common, the server MUST send ERROR and close",
+  "subscribe-4": "Subscriptions of one connection MUST use different identifiers",
+  "unsubscribe-1": "UNSUBSCRIBE MUST include an id, which MUST match an existing subscription",
+  "ack-1": "ACK MUST include an id that matches the ack header of the MESSAGE",
+  "ack-2": "With ack client or client-individual, MESSAGE MUST contain an ack header",
+  "begin-4": "Transactions of one connection MUST use different identifiers",
+  "receipt-1": "RECEIPT MUST include receipt-id, the value of the receipt header",
+  "message-1": "MESSAGE MUST include the destination, a unique message-id and the subscription",
+  "error-1": "After an ERROR the server MUST close the connection",
+  "type-2": "The value of content-type MUST be a MIME type",
+};
+
+export const statements: Readonly<Record<Version, Statements>> = { "1.0": of10, "1.1": of11, "1.2": of12 };
+
+/** Statements that no case holds, and why. */
+export const unheld: Readonly<Record<Version, Statements>> = {
+  "1.0": {},
+  "1.1": {},
+  "1.2": {
+    "type-2":
+      "a duty of whoever sends: the broker passes the value on, and the content-type of its own ERROR bodies is text/plain",
+  },
+};

@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Peer } from "../conformance/stomp/peer.ts";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { createRandom, seedsOf } from "../harness/random.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+
+const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_124]);
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
+/** SENDs that one client has under way. */
+const window = 10;
+const countUntilKillMax = 150;
+const topics = ["load/a", "load/b"];
+const timeoutMs = 300_000;
+
+/** A connection, once the broker takes one. */
+async function connect(port: number): Promise<Peer> {
+  for (;;) {
+    try {
+      const peer = await Peer.open({ tcp: port, websocket: "" }, { transport: "tcp", version: "1.2", cut: "frames" });
+      peer.send("CONNECT", { "accept-version": "1.2", host: "localhost" });
+      if ((await peer.any())?.command === "CONNECTED") return peer;
+    } catch {
+      await delay(50); // it was killed, and is not back yet
+    }
+  }
+}
+
+/** Sends the numbers from 0 on to one topic, and goes on with new ones after each kill. */
+class Publisher {
+  readonly topic: string;
+  readonly acknowledged: number[] = [];
+  isStopped = false;
+  #next = 0;
+
+  constructor(topic: string) {
+    this.topic = topic;
+  }
+
+  async run(port: number): Promise<void> {
+    while (!this.isStopped) await this.#talk(await connect(port));
+  }
+
+  async #talk(peer: Peer): Promise<void> {
+    let open = 0;
+    while (!this.isStopped || open > 0) {
+      for (; open < window && !this.isStopped; open += 1) {
+        peer.send("SEND", { destination: this.topic, receipt: String(this.#next) }, String(this.#next));
+        this.#next += 1;
+      }
+      const answer = await peer.any();
+      if (answer?.command !== "RECEIPT") break;
+      this.acknowledged.push(Number(answer.headers["receipt-id"]));
+      open -= 1;
+    }
+    peer.drop();
+  }
+}
+
+/** A durable subscription that acknowledges each message for itself, and comes back after each kill. */
+class Subscriber {
+  readonly id = randomUUID();
+  readonly received = new Map(topics.map((topic) => [topic, [] as number[]]));
+  #peer: Peer | undefined;
+  #isStopped = false;
+
+  async run(port: number): Promise<void> {
+    while (!this.#isStopped) {
+      const peer = await connect(port);
+      this.#peer = peer;
+      const durable = { "svc-subscriptionId": this.id, ack: "client-individual" };
+      peer.send("SUBSCRIBE", { id: "1", destination: "load/#", eventId: "OFFSET_FIRST", ...durable });
+      for (let frame = await peer.any(); frame !== undefined; frame = await peer.any()) {
+        if (frame.command !== "MESSAGE") break;
+        this.received.get(frame.headers["destination"] ?? "")?.push(Number(frame.body));
+        peer.send("ACK", { id: frame.headers["ack"] ?? "" });
+      }
+      peer.drop();
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#peer?.drop();
+  }
+}
+
+async function killUnderLoad(seed: number): Promise<void> {
+  const random = createRandom(seed);
+  using folder = createTempFolder();
+  const options = { dataDir: folder.path, env: { STELE_LOG_LEVEL: "warn", STELE_STOMP_PORT: "0" } };
+  let broker: BrokerProcess = await startBroker(options);
+  const port = Number(/^ {2}STOMP +stomp:.*:(\d+)$/m.exec(broker.stderr())?.[1]);
+  options.env.STELE_STOMP_PORT = String(port);
+  const subscriber = new Subscriber();
+  const publishers = topics.map((topic) => new Publisher(topic));
+  const running = [subscriber, ...publishers].map((client) => client.run(port));
+  const count = (): number => publishers.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
+  for (let round = 0; round < rounds; round += 1) {
+    const bound = count() + 1 + random.below(countUntilKillMax);
+    await until(`${bound} SENDs are acknowledged`, () => count() >= bound, { timeoutMs: 60_000 });
+    await broker.kill();
+    broker = await startBroker(options);
+  }
+  for (const publisher of publishers) publisher.isStopped = true;
+  await Promise.all(running.slice(1));
+  for (const { topic, acknowledged } of publishers) {
+    const received = subscriber.received.get(topic) ?? [];
+    const isMissing = (): boolean => acknowledged.some((number) => !received.includes(number));
+    await until(`every acknowledged event of ${topic} has come`, () => !isMissing());
+    const first = [...new Set(received)];
+    expect(first, topic).toEqual(first.toSorted((one, other) => one - other));
+  }
+  subscriber.stop();
+  await running[0];
+  process.stdout.write(`kill -9 under STOMP, seed ${seed}: ${count()} events acknowledged, ${rounds} kills\n`);
+  expect((await broker.stop()).code).toBe(0);
+}
+
+describe.each(seeds)("STOMP over kill -9 of the broker, seed %d", (seed) => {
+  it(
+    `misses no event that was acknowledged to its publisher, and keeps the order, in ${rounds} rounds`,
+    async () => killUnderLoad(seed),
+    timeoutMs,
+  );
+});

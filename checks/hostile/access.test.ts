@@ -1,0 +1,300 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Peer } from "../conformance/mqtt/peer.ts";
+import type { Params } from "../harness/doors.ts";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { until } from "../harness/until.ts";
+import { AccessWorld, type CredentialName, credentialNames } from "./support/access-world.ts";
+
+/** What each credential is answered with where the client's would be served. */
+const codes: Readonly<Record<CredentialName, number | undefined>> = {
+  none: 100_701,
+  wrong: 100_701,
+  forged: 100_701,
+  expired: 100_701,
+  revoked: 100_701,
+  weak: 100_702,
+  elsewhere: 100_702,
+  client: undefined,
+  admin: undefined,
+};
+const unknown: readonly CredentialName[] = ["none", "wrong", "forged", "expired", "revoked"];
+const refused = credentialNames.filter((name) => codes[name] !== undefined);
+
+let world: AccessWorld;
+let receiver: Receiver;
+let eventId = "";
+let subscriptionId = "";
+beforeAll(async () => {
+  receiver = await startReceiver();
+  world = await AccessWorld.start();
+  const door = world.door("REST POST JSON", "client");
+  await door.call("open", { topic: "t/a" });
+  const published = await door.call("publish", { topic: "t/a", content: "x" });
+  eventId = published.isGood ? (published.value as { eventId: string }).eventId : "";
+  const subscribed = await door.call("subscribe", { topic: "t/#", url: receiver.url });
+  subscriptionId = subscribed.isGood ? String(subscribed.value) : "";
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+});
+
+/** Every operation; those that change least come first, so that the client's calls leave what the next ones need. */
+const operations: readonly (readonly [name: string, params: () => Params])[] = [
+  ["exist", () => ({ topic: "t/a" })],
+  ["state", () => ({ topic: "t/a" })],
+  ["list", () => ({ pageIndex: 0, pageSize: 10 })],
+  ["getEvent", () => ({ eventId })],
+  ["getProof", () => ({ eventId })],
+  ["publish", () => ({ topic: "t/a", content: "y" })],
+  ["open", () => ({ topic: "t/b" })],
+  ["close", () => ({ topic: "t/a" })],
+  ["subscribe", () => ({ topic: "t/#", url: receiver.url })],
+  ["subscribe", () => ({ topic: "t/#", url: receiver.url, subscriptionId })],
+  ["unSubscribe", () => ({ subscriptionId })],
+];
+
+/** REST has another name for one. */
+function nameAt(kind: string, operation: string): string {
+  return operation === "getProof" && kind.startsWith("REST") ? "proof" : operation;
+}
+
+describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])("by %s", (kind) => {
+  it.each(refused)("with the credential %s every operation is refused, and nothing changes", async (name) => {
+    const before = await world.snapshot();
+    const door = world.door(kind, name);
+    for (const [operation, toParams] of operations) {
+      const outcome = await door.call(nameAt(kind, operation), toParams());
+      // Whose rights are elsewhere may end subscriptions, and is not told of those of others.
+      const isHidden = operation === "unSubscribe" && name === "elsewhere";
+      expect(outcome, operation).toMatchObject({ isGood: false, code: isHidden ? 100_504 : codes[name] });
+      if (kind.startsWith("JSON-RPC")) expect(outcome).toMatchObject({ rpcCode: -32_001 });
+    }
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it("with the client's credential every operation is served", async () => {
+    const door = world.door(kind, "client");
+    const [own, reopen] = [await door.call("subscribe", { topic: "t/#", url: receiver.url }), { topic: "t/a" }];
+    const ownId = own.isGood ? String(own.value) : "";
+    for (const [operation, toParams] of operations) {
+      const params = operation === "unSubscribe" ? { subscriptionId: ownId } : toParams();
+      expect(await door.call(nameAt(kind, operation), params), operation).toMatchObject({ isGood: true });
+      if (operation === "close") await door.call("open", reopen);
+    }
+  });
+
+  it.each([
+    ["a wider filter", "subscribe", { topic: "#", url: "http://127.0.0.1:9/" }],
+    ["a filter beside", "subscribe", { topic: "+/a", url: "http://127.0.0.1:9/" }],
+    ["a topic beside", "publish", { topic: "tt/a", content: "x" }],
+    ["the tree's name as a prefix", "publish", { topic: "t", content: "x" }],
+  ] as const)("the client's credential is no right to %s", async (what, operation, params) => {
+    const outcome = await world.door(kind, "client").call(operation, params);
+    const isParent = what === "the tree's name as a prefix"; // `t/#` matches `t`, which does not exist.
+    expect(outcome).toMatchObject({ isGood: false, code: isParent ? 100_101 : 100_702 });
+  });
+});
+
+it("a credential in a query string or a body is none", async () => {
+  const credential = world.credential("client") ?? "";
+  const query = ["authorization", "access_token", "token", "key", "apiKey"].map((name) => `${name}=${credential}`);
+  const path = `/rest/state?topic=t/a&${query.join("&")}`;
+  expect((await world.http("none").send({ method: "GET", path })).json()).toMatchObject({ code: 100_701 });
+});
+
+const pages = ["/metrics", "/admin/listSubscription", "/admin/skippedEntries"] as const;
+
+async function askPage(name: CredentialName, path: string): Promise<string> {
+  return (await world.http(name, world.operators).send({ method: "GET", path })).text;
+}
+
+async function askChain(name: CredentialName): Promise<string> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] });
+  const headers = { "content-type": "application/json" };
+  return (await world.http(name, world.operators).send({ method: "POST", path: "/chain", headers, body })).text;
+}
+
+describe("operators' pages", () => {
+  it.each([...refused, "client"] as const)("are refused to the credential %s", async (name) => {
+    const code = `"code":${codes[name] ?? 100_702}`;
+    for (const page of pages) expect(await askPage(name, page), page).toContain(code);
+    expect(await askChain(name)).toContain(code);
+  });
+
+  it("are served to the admin", async () => {
+    for (const page of pages) expect(await askPage("admin", page), page).not.toContain('"code":'); // Metrics have labels of that name.
+    expect(await askChain("admin")).toContain('"result":"0x');
+  });
+
+  it("are not at the clients' port", async () => {
+    for (const path of [...pages, "/chain"]) {
+      const { status } = await world.http("admin").send({ method: "GET", path });
+      expect([404, 405], path).toContain(status);
+    }
+  });
+
+  it("health says only the status to all but the admin", async () => {
+    const ready = { method: "GET", path: "/health/ready" } as const;
+    for (const name of [...refused, "client"] as const) {
+      expect((await world.http(name).send(ready)).json(), name).toEqual({ status: "ready" });
+    }
+    expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
+  });
+});
+
+function subscribeTo(topic: string) {
+  return { cmd: "subscribe", messageId: 2, subscriptions: [{ topic, qos: 1 }] };
+}
+
+describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) => {
+  const open = async (name: CredentialName, packet: object = {}): Promise<Peer> => {
+    const addresses = { tcp: world.port("MQTT"), websocket: "" };
+    const peer = await Peer.open(addresses, { transport: "tcp", version });
+    const password = world.credential(name);
+    const login = password === undefined ? {} : { username: "any", password: Buffer.from(password) };
+    peer.send({ cmd: "connect", clientId: `${name} ${version}`, clean: true, keepalive: 0, ...login, ...packet });
+    return peer;
+  };
+  const codeOf = (packet: { reasonCode?: number | undefined; returnCode?: number | undefined }) =>
+    version === 5 ? packet.reasonCode : packet.returnCode;
+  const publish = { cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "mqtt" };
+
+  it.each(unknown)("the credential %s is refused at CONNECT", async (name) => {
+    const peer = await open(name);
+    expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x86 : 4);
+    await peer.closes();
+  });
+
+  it.each(["weak", "elsewhere"] as const)("the credential %s may neither publish nor subscribe", async (name) => {
+    const before = await world.snapshot();
+    const peer = await open(name);
+    expect(codeOf(await peer.next("connack"))).toBe(0);
+    for (const topic of ["t/#", "t/a", "#", "$share/x/t/#"]) {
+      peer.send(subscribeTo(topic));
+      expect((await peer.next("suback")).granted).toEqual([version === 5 ? 0x87 : 0x80]);
+    }
+    peer.send(publish);
+    if (version === 5) expect((await peer.next("puback")).reasonCode).toBe(0x87);
+    else await peer.closes();
+    peer.drop();
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it("a will without the right is refused at CONNECT", async () => {
+    const will = { topic: "t/a", payload: Buffer.from("x"), qos: 0, retain: false };
+    const peer = await open("elsewhere", { will });
+    expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x87 : 5);
+    await peer.closes();
+  });
+
+  it("the client's credential is served, also as the user name", async () => {
+    const login = { username: world.credential("client"), password: undefined, clientId: `by name ${version}` };
+    for (const peer of [await open("client"), await open("client", login)]) {
+      expect(codeOf(await peer.next("connack"))).toBe(0);
+      peer.send(subscribeTo("$share/x/t/#"));
+      expect((await peer.next("suback")).granted).toEqual([1]);
+      peer.drop();
+    }
+    const peer = await open("client", { clientId: `publisher ${version}` });
+    await peer.next("connack");
+    peer.send(publish);
+    expect((await peer.next("puback")).reasonCode ?? 0).toBe(0);
+    peer.drop();
+  });
+
+  it("a connection ends within two seconds of the revocation of its key", async () => {
+    const key = (await world.key("create", "--principal", "leaver", "--role", "client")).trim();
+    await until("the key counts", async () =>
+      (await world.http("none").send(bearer(key))).text.includes("sequenceNumber"),
+    );
+    const peer = await open("client", { clientId: "leaver", password: Buffer.from(key) });
+    expect(codeOf(await peer.next("connack"))).toBe(0);
+    await world.key("revoke", key.slice(6, 22));
+    const revokedAt = Date.now();
+    await peer.isEnded(0x87);
+    expect(Date.now() - revokedAt).toBeLessThan(2_000);
+    expect((await world.http("none").send(bearer(key))).json()).toMatchObject({ code: 100_701 });
+  });
+});
+
+function bearer(key: string) {
+  return { method: "GET", path: "/rest/state?topic=t/a", headers: { authorization: `Bearer ${key}` } } as const;
+}
+
+/** Sends frames, and returns what has come once the broker closes or has answered the last receipt. */
+async function talk(name: CredentialName, ...frames: readonly string[]): Promise<string> {
+  const socket = connect(world.port("STOMP"), "127.0.0.1");
+  const passcode = world.credential(name);
+  const login = passcode === undefined ? "" : `login:any\npasscode:${passcode}\n`;
+  socket.write([`CONNECT\naccept-version:1.2\nhost:x\n${login}\n\0`, ...frames].join(""));
+  socket.write("DISCONNECT\nreceipt:last\n\n\0");
+  let text = "";
+  socket.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  await once(socket, "close");
+  return text;
+}
+
+describe("by STOMP", () => {
+  const send = "SEND\ndestination:t/a\nreceipt:sent\n\nstomp\0";
+  const subscribe = "SUBSCRIBE\nid:1\ndestination:t/#\nack:auto\nreceipt:subscribed\n\n\0";
+
+  it.each(unknown)("the credential %s is refused at CONNECT", async (name) => {
+    const before = await world.snapshot();
+    const text = await talk(name, send);
+    expect(text).toMatch(/^ERROR\n[^\0]*code:100701\n/);
+    expect(text).not.toContain("CONNECTED");
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it.each(["weak", "elsewhere"] as const)("the credential %s may neither send nor subscribe", async (name) => {
+    const before = await world.snapshot();
+    for (const frame of [send, subscribe]) {
+      const text = await talk(name, frame);
+      expect(text).toContain("CONNECTED");
+      expect(text).toMatch(/\nERROR\n[^\0]*code:100702\n|\0\n?ERROR\n[^\0]*code:100702\n/);
+    }
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it("the client's credential is served", async () => {
+    const text = await talk("client", send, subscribe);
+    expect(text).toContain("receipt-id:sent");
+    expect(text).toContain("receipt-id:subscribed");
+    expect(text).not.toContain("ERROR");
+  });
+});
+
+it("a callback subscription gets nothing after its owner's last key was revoked, and continues with another one", async () => {
+  const own = await startReceiver();
+  const create = async () => (await world.key("create", "--principal", "owner", "--role", "client")).trim();
+  const first = await create();
+  const ask = async (key: string, path: string) => (await world.http("none").send({ ...bearer(key), path })).text;
+  const answers = (key: string, what: string) =>
+    until(what, async () => (await ask(key, "/rest/state?topic=t/a")).includes(what));
+  await answers(first, "sequenceNumber");
+  const url = encodeURIComponent(own.url);
+  const id = JSON.parse(await ask(first, `/rest/subscribe?topic=t/c&url=${url}`)) as string | { code: number };
+  expect(id).toMatchObject({ code: 100_101 });
+  await ask(first, "/rest/open?topic=t/c");
+  const made = JSON.parse(await ask(first, `/rest/subscribe?topic=t/c&url=${url}`)) as string;
+  await world.key("revoke", first);
+  await answers(first, "100701");
+  await world.door("REST GET", "client").call("publish", { topic: "t/c", content: "while away" });
+  const second = await create();
+  await answers(second, "sequenceNumber");
+  expect(own.attempts).toHaveLength(0);
+  expect(JSON.parse(await ask(second, `/rest/subscribe?topic=t/c&url=${url}&subscriptionId=${made}`))).toBe(made);
+  await own.waitForCount(1);
+  await own[Symbol.asyncDispose]();
+});
+
+it("no secret is in the log or on the terminal", () => {
+  const output = world.broker.stdout() + world.broker.stderr();
+  expect(output.length).toBeGreaterThan(1_000);
+  for (const secret of world.secrets) expect(output).not.toContain(secret);
+});

@@ -1,0 +1,146 @@
+import { connectAsync, type MqttClient } from "mqtt";
+import { describe, expect, it } from "vitest";
+import { Context } from "../conformance/stomp/context.ts";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { Cluster } from "../harness/cluster.ts";
+import { portOf } from "../harness/listener-port.ts";
+import { hasPostgres, titleOf } from "../harness/postgres.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+
+/** An event as a consumer sees it; the content is in hexadecimal. */
+interface Seen {
+  readonly eventId: string;
+  readonly content: string;
+}
+
+interface Consumer extends AsyncDisposable {
+  /** Waits for the first events. */
+  take(count: number): Promise<readonly Seen[]>;
+}
+
+const env = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
+const title = "an event published by any door comes by every door, with the same bytes, eventId and order";
+const topic = "pairs/all";
+
+it(title, async () => {
+  using folder = createTempFolder();
+  await using broker = await startBroker({ dataDir: folder.path, env });
+  await checkPairs([broker]);
+});
+
+describe.runIf(hasPostgres)(titleOf("three nodes"), () => {
+  it(`between any two nodes, ${title}`, async () => {
+    await using cluster = await Cluster.start({ env });
+    await checkPairs(cluster.nodes.map(({ broker }) => broker));
+  });
+});
+
+/** Spreads four consumers and four publishers over the brokers. */
+async function checkPairs(brokers: readonly BrokerProcess[]): Promise<void> {
+  const brokerOf = (end: number): BrokerProcess => {
+    const broker = brokers[end % brokers.length];
+    if (broker === undefined) throw new Error("there is no broker");
+    return broker;
+  };
+  await using client = new Client(brokerOf(0).url);
+  await client.open(topic);
+  await using rest = await consumeByCallback(brokerOf(0), "subscribe");
+  await using rpc = await consumeByCallback(brokerOf(1), "subscribeByRpc");
+  await using mqtt = await consumeByMqtt(brokerOf(2));
+  await using stomp = await consumeByStomp(brokerOf(3));
+  const published = await publishByAll((door) => brokerOf(door + 4));
+  const expected = await stomp.take(published.length);
+  expect(expected.map(({ content }) => content)).toEqual(published);
+  for (const consumer of [rest, rpc, mqtt]) expect(await consumer.take(published.length)).toEqual(expected);
+}
+
+async function consumeByCallback(broker: BrokerProcess, subscribe: "subscribe" | "subscribeByRpc"): Promise<Consumer> {
+  const client = new Client(broker.url);
+  const receiver = await startReceiver();
+  await client[subscribe]({ topic, url: receiver.url });
+  return {
+    take: async (count) =>
+      (await receiver.waitForCount(count)).map(({ eventId, content }) => ({
+        eventId,
+        content: Buffer.from(content, "base64").toString("hex"),
+      })),
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      await receiver[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function consumeByMqtt(broker: BrokerProcess): Promise<Consumer> {
+  const mqtt = await connectMqtt(broker);
+  const seen: Seen[] = [];
+  mqtt.on("message", (_, payload, { properties }) => {
+    seen.push({ eventId: String(properties?.userProperties?.["svc-eventId"]), content: payload.toString("hex") });
+  });
+  await mqtt.subscribeAsync(topic, { qos: 1 });
+  return {
+    take: async (count) => {
+      await until(`${count} events by MQTT`, () => seen.length >= count);
+      return seen;
+    },
+    [Symbol.asyncDispose]: () => mqtt.endAsync(),
+  };
+}
+
+async function consumeByStomp(broker: BrokerProcess): Promise<Consumer> {
+  const context = createStomp(broker);
+  const peer = await context.subscribed();
+  return {
+    take: async (count) => {
+      const seen: Seen[] = [];
+      while (seen.length < count) {
+        const { headers, body } = await peer.next("MESSAGE");
+        seen.push({ eventId: headers["eventId"] ?? "", content: body.toString("hex") });
+      }
+      return seen;
+    },
+    [Symbol.asyncDispose]: async () => context.close(),
+  };
+}
+
+/** Publishes by each door in turn, and returns the contents in hexadecimal. */
+async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<readonly string[]> {
+  await using rest = new Client(brokerOf(0).url);
+  await using rpc = new Client(brokerOf(1).url);
+  const mqtt = await connectMqtt(brokerOf(2));
+  const stomp = createStomp(brokerOf(3));
+  const publishes: Readonly<Record<string, (content: Buffer) => Promise<unknown>>> = {
+    REST: (content) => publishByRest(rest, content),
+    "JSON-RPC": (content) => rpc.publish(topic, content),
+    MQTT: (content) => mqtt.publishAsync(topic, content, { qos: 1 }),
+    STOMP: (content) => stomp.publish(content),
+  };
+  const published: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    for (const [door, publish] of Object.entries(publishes)) {
+      const content = Buffer.from(`${door} ${round} größer \u{1F642}\n:\\`);
+      published.push(content.toString("hex"));
+      await publish(content);
+    }
+  }
+  await mqtt.endAsync();
+  stomp.close();
+  return published;
+}
+
+async function publishByRest({ http }: Client, content: Buffer): Promise<void> {
+  const query = new URLSearchParams({ topic, content: content.toString() });
+  await http.send({ method: "GET", path: `/rest/publish?${query}` });
+}
+
+function connectMqtt(broker: BrokerProcess): Promise<MqttClient> {
+  return connectAsync(`mqtt://127.0.0.1:${portOf(broker, "MQTT")}`, { protocolVersion: 5 });
+}
+
+function createStomp(broker: BrokerProcess): Context {
+  const addresses = { tcp: portOf(broker, "STOMP"), websocket: "" };
+  return new Context({ addresses, transport: "tcp", version: "1.2", cut: "frames", name: topic });
+}

@@ -1,0 +1,77 @@
+"""A client on stomp.py: VERSION PORT. Prints what it sees as JSON, a line each, and reads its orders from standard input."""
+
+import json
+import sys
+import stomp
+
+version, port = sys.argv[1], int(sys.argv[2])
+goodbye = "goodbye"
+beats = {"heartbeats": (10000, 10000)}
+
+
+def say(what, **fields):
+    print(json.dumps({"what": what, **fields}), flush=True)
+
+
+class Listener(stomp.ConnectionListener):
+    """Only its thread prints."""
+
+    def on_connected(self, _frame):
+        say("connected")
+
+    def on_receipt(self, frame):
+        if frame.headers["receipt-id"] != goodbye:
+            say("receipt", headers=frame.headers)
+
+    def on_message(self, frame):
+        say("message", headers=frame.headers, body=frame.body)
+
+    def on_error(self, frame):
+        say("error", headers=frame.headers)
+
+    def on_disconnected(self):
+        say("disconnected")
+
+
+def create():
+    hosts = [("127.0.0.1", port)]
+    if version == "1.0":
+        connection = stomp.StompConnection10(hosts)
+    elif version == "1.1":
+        connection = stomp.StompConnection11(hosts, **beats)
+    elif version == "1.2":
+        connection = stomp.StompConnection12(hosts, **beats)
+    else:
+        connection = stomp.WSStompConnection(hosts, ws_path="/stomp", **beats)
+    connection.set_listener("", Listener())
+    return connection
+
+
+def ack(connection, headers):
+    if version == "1.0":
+        connection.ack(headers["message-id"])
+    elif version == "1.1":
+        connection.ack(headers["message-id"], headers["subscription"])
+    else:
+        connection.ack(headers["ack"])
+
+
+connection = None
+for line in sys.stdin:
+    order = json.loads(line)
+    headers = order.get("headers", {})
+    if order["do"] == "connect":
+        connection = create()
+        connection.connect(wait=True)
+    elif order["do"] == "subscribe":
+        connection.subscribe(order["destination"], id=headers.pop("id"), ack=headers.pop("ack", "auto"), headers=headers)
+    elif order["do"] == "send":
+        connection.send(order["destination"], order["body"], headers=headers)
+    elif order["do"] == "ack":
+        ack(connection, headers)
+    elif order["do"] == "begin":
+        connection.begin(order["transaction"])
+    elif order["do"] == "commit":
+        connection.commit(order["transaction"])
+    elif order["do"] == "disconnect":
+        connection.disconnect(receipt=goodbye)

@@ -1,0 +1,98 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "vitest";
+import type { Client } from "../../harness/client.ts";
+
+export type Headers = Readonly<Record<string, string>>;
+
+export interface Message {
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** A STOMP client of any library. */
+export interface StompClient {
+  /** Opens a connection. It may be the first one, or follow a disconnect. */
+  connect(): Promise<void>;
+  /** Asks for a RECEIPT, and returns its headers. */
+  subscribe(destination: string, headers: Headers): Promise<Headers>;
+  /** Asks for a RECEIPT, and returns its headers. */
+  send(destination: string, message: Message): Promise<Headers>;
+  /** The next MESSAGE of any of its subscriptions. */
+  next(): Promise<Message>;
+  ack(message: Message): void;
+  begin(transaction: string): void;
+  commit(transaction: string): void;
+  /** Sends DISCONNECT, and resolves after its RECEIPT. */
+  disconnect(): Promise<void>;
+}
+
+export interface JourneyOptions {
+  readonly rest: Client;
+  /** Begins the names of its topics. */
+  readonly name: string;
+}
+
+/** What every stock client must be able to do with no special code. */
+export async function journey(client: StompClient, { rest, name }: JourneyOptions): Promise<void> {
+  await client.connect();
+  await publishAndReceive(client, { rest, name: `${name}/live` });
+  await commitBoth(client, { rest, name: `${name}/both` });
+  await resume(client, { rest, name: `${name}/durable` });
+  await client.disconnect();
+}
+
+async function publishAndReceive(client: StompClient, { rest, name: topic }: JourneyOptions): Promise<void> {
+  const receipt = await client.subscribe(topic, { id: "live" });
+  const subscription = receipt["subscription-id"] ?? "";
+  expect(await rest.findSubscription(subscription)).toMatchObject({ interfaceType: "STOMP", topicName: topic });
+
+  const body = "über 21 °C: \u{1F321}\nnext line";
+  const headers = { "content-type": "text/plain", colour: "blue", "svc-format": "note" };
+  const { eventId = "" } = await client.send(topic, { headers, body });
+  expect(eventId).toMatch(/-1-\d+$/);
+  const message = await client.next();
+  expect(message.body).toBe(body);
+  expect(message.headers).toMatchObject({
+    ...headers,
+    destination: topic,
+    eventId,
+    "message-id": eventId,
+    subscription: "live",
+    "subscription-id": subscription,
+  });
+  const event = await rest.getEvent(eventId);
+  expect(Buffer.from(event.content, "base64").toString()).toBe(body);
+
+  const byRpc = await rest.publish(topic, "by JSON-RPC");
+  expect(await client.next()).toMatchObject({ body: "by JSON-RPC", headers: { eventId: byRpc.eventId } });
+}
+
+async function commitBoth(client: StompClient, { rest, name: topic }: JourneyOptions): Promise<void> {
+  await rest.open(topic);
+  await client.subscribe(topic, { id: "both" });
+  client.begin("one");
+  for (const body of ["first", "second"]) await client.send(topic, { headers: { transaction: "one" }, body });
+  await rest.publish(topic, "before COMMIT");
+  expect((await client.next()).body).toBe("before COMMIT");
+  client.commit("one");
+  expect([(await client.next()).body, (await client.next()).body]).toEqual(["first", "second"]);
+}
+
+async function resume(client: StompClient, { rest, name: topic }: JourneyOptions): Promise<void> {
+  await rest.open(topic);
+  const durable = { id: "durable", ack: "client", "svc-subscriptionId": randomUUID() };
+  const receipt = await client.subscribe(topic, durable);
+  expect(receipt["subscription-id"]).toBe(durable["svc-subscriptionId"]);
+  for (const body of ["taken", "not acknowledged"]) await rest.publish(topic, body);
+  const taken = await client.next();
+  expect(taken.body).toBe("taken");
+  client.ack(taken);
+  expect((await client.next()).body).toBe("not acknowledged");
+  await client.disconnect();
+
+  await rest.publish(topic, "while it was away");
+  await client.connect();
+  await client.subscribe(topic, durable);
+  const bodies = [(await client.next()).body, (await client.next()).body];
+  expect(bodies).toEqual(["not acknowledged", "while it was away"]);
+}

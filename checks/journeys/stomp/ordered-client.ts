@@ -1,0 +1,69 @@
+import type { Lines } from "../../harness/lines.ts";
+import type { Headers, Message, StompClient } from "./journey.ts";
+
+/** What runs a stock client: it takes orders, and reports what the client sees. */
+export interface Driver {
+  readonly lines: Lines;
+  do(order: string, fields?: object): void;
+}
+
+interface OrderFields {
+  readonly destination: string;
+  readonly headers: Headers;
+  readonly body?: string;
+}
+
+/** A stock client that a driver runs. */
+export class OrderedClient implements StompClient {
+  readonly #driver: Driver;
+  #lastReceipt = 0;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async connect(): Promise<void> {
+    this.#driver.do("connect");
+    await this.#driver.lines.next("connected");
+  }
+
+  subscribe(destination: string, headers: Headers): Promise<Headers> {
+    return this.#ask("subscribe", { destination, headers });
+  }
+
+  send(destination: string, message: Message): Promise<Headers> {
+    return this.#ask("send", { destination, ...message });
+  }
+
+  async next(): Promise<Message> {
+    const { headers, body } = await this.#driver.lines.next("message");
+    return { headers: headers as Headers, body: String(body) }; // The drivers report them so.
+  }
+
+  ack({ headers }: Message): void {
+    this.#driver.do("ack", { headers });
+  }
+
+  begin(transaction: string): void {
+    this.#driver.do("begin", { transaction });
+  }
+
+  commit(transaction: string): void {
+    this.#driver.do("commit", { transaction });
+  }
+
+  async disconnect(): Promise<void> {
+    this.#driver.do("disconnect");
+    await this.#driver.lines.next("disconnected");
+  }
+
+  /** RECEIPTs come in the order of the frames, so the next one must be that of this order. */
+  async #ask(order: string, fields: OrderFields): Promise<Headers> {
+    this.#lastReceipt += 1;
+    const receipt = `receipt-${this.#lastReceipt}`;
+    this.#driver.do(order, { ...fields, headers: { ...fields.headers, receipt } });
+    const headers = (await this.#driver.lines.next("receipt"))["headers"] as Headers; // The drivers report them so.
+    if (headers["receipt-id"] !== receipt) throw new Error(`not ${receipt}: ${JSON.stringify(headers)}`);
+    return headers;
+  }
+}

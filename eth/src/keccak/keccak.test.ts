@@ -1,0 +1,13 @@
+import { keccak256 as reference } from "viem";
+import { expect, it } from "vitest";
+import { toHex } from "../bytes.ts";
+import { keccak256 } from "./keccak.ts";
+
+// Around the 136 bytes that the sponge takes at once.
+it.each([0, 1, 135, 136, 137, 272, 1_000])("hashes %i bytes, whole and in parts", (length) => {
+  const bytes = Uint8Array.from({ length }, (_, index) => index % 251);
+  const expected = reference(bytes);
+  const cut = Math.floor(length / 3);
+  expect(toHex(keccak256(bytes))).toBe(expected);
+  expect(toHex(keccak256(bytes.subarray(0, cut), bytes.subarray(cut)))).toBe(expected);
+});

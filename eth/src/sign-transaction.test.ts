@@ -1,0 +1,74 @@
+import { parseTransaction, recoverTransactionAddress } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { fromInteger, toHex } from "./bytes.ts";
+import { keccak256 } from "./keccak/keccak.ts";
+import { portableKeccak256 } from "./keccak/portable-keccak.ts";
+import { type Fees, signTransaction } from "./sign-transaction.ts";
+import { Signer } from "./signature/signer.ts";
+
+const privateKey = keccak256(Buffer.from("a key"));
+const signer = new Signer(privateKey);
+
+describe("keccak256 and Signer", () => {
+  test("hashes as the portable implementation does, views and large inputs too", () => {
+    const bytes = Buffer.alloc(1000, "stele");
+    for (const length of [0, 1, 135, 136, 137, 500, 900]) {
+      const view = bytes.subarray(3, 3 + length);
+      expect(toHex(keccak256(view))).toBe(toHex(portableKeccak256(view)));
+    }
+  });
+
+  test("derives the address that viem derives", () => {
+    expect(signer.address).toBe(privateKeyToAddress(toHex(privateKey)).toLowerCase());
+  });
+
+  test.each([new Uint8Array(31).fill(1), new Uint8Array(32), new Uint8Array(32).fill(255)])(
+    "refuses a bad key",
+    (key) => {
+      expect(() => new Signer(key)).toThrow(TypeError);
+    },
+  );
+});
+
+test("integers have no leading zeros", () => {
+  expect([0, 1, 127, 128, 256, 2 ** 40].map((value) => toHex(fromInteger(value)))).toEqual([
+    "0x",
+    "0x01",
+    "0x7f",
+    "0x80",
+    "0x0100",
+    "0x010000000000",
+  ]);
+});
+
+describe("viem decodes transactions and finds the key's signature", () => {
+  const fees: Fees[] = [
+    { kind: "eip1559", maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1n },
+    { kind: "eip1559", maxFeePerGas: 0n, maxPriorityFeePerGas: 0n },
+    { kind: "legacy", gasPrice: 7n },
+    { kind: "legacy", gasPrice: 0n },
+  ];
+  const lengths = [0, 1, 55, 56, 255, 256, 70_000];
+  test.each(fees.flatMap((fee) => lengths.map((length) => [fee, length] as const)))(
+    "%o, %i bytes",
+    async (fee, length) => {
+      for (const nonce of [0, 1, 128, 70_000]) {
+        const data = new Uint8Array(length).fill(length === 1 ? 0x7f : 0xee);
+        const to = nonce === 0 ? undefined : signer.address;
+        const { raw, hash } = signTransaction({ chainId: 1337, nonce, fees: fee, gas: 90_000, to, data }, signer);
+        expect(hash).toBe(toHex(portableKeccak256(raw)));
+        const parsed = parseTransaction(toHex(raw));
+        expect(parsed).toMatchObject({ chainId: 1337, gas: 90_000n, type: fee.kind });
+        expect(parsed.nonce ?? 0).toBe(nonce);
+        expect(parsed.data ?? "0x").toBe(toHex(data));
+        expect(parsed.to?.toLowerCase()).toBe(to);
+        if (fee.kind === "legacy") expect(parsed.gasPrice ?? 0n).toBe(fee.gasPrice);
+        else expect(parsed.maxFeePerGas ?? 0n).toBe(fee.maxFeePerGas);
+        // viem reads a legacy signature of a contract creation without data as none.
+        const recovered = await recoverTransactionAddress({ serializedTransaction: toHex(raw) as `0x02${string}` }); // Its type covers both kinds.
+        expect(recovered.toLowerCase()).toBe(signer.address);
+      }
+    },
+  );
+});

@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { loadNativeKeccak, nobleKeccak } from "../keccak/keccak.ts";
+import { type Curve, type CurveSignature, loadNativeCurve, nobleCurve } from "./curve.ts";
+
+const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+const scalar = fc
+  .oneof(fc.bigInt({ min: 1n, max: order - 1n }), fc.constantFrom(1n, 2n, order / 2n, order / 2n + 1n, order - 1n))
+  .map(toBytes);
+const native = { curve: loadNativeCurve(), keccak: loadNativeKeccak() };
+
+function toBytes(value: bigint): Uint8Array {
+  return Uint8Array.from(Buffer.from(value.toString(16).padStart(64, "0"), "hex"));
+}
+
+/** The recovered key in hexadecimal, or "none": the implementations give different reasons. */
+function recoveredBy(curve: Curve | undefined, hash: Uint8Array, signed: CurveSignature): string {
+  try {
+    return Buffer.from(curve?.recover(hash, signed) ?? []).toString("hex");
+  } catch {
+    return "none";
+  }
+}
+
+describe("the native addon and noble", () => {
+  it("are both there on a machine that tests", () => {
+    expect(native.curve?.implementation).toBe("native");
+    expect(native.keccak?.implementation).toBe("native");
+  });
+
+  it("give the same signature, recovery id and public key, with the lower s", () => {
+    fc.assert(
+      fc.property(bytes(32), scalar, (hash, key) => {
+        const signed = nobleCurve.sign(hash, key);
+        const expected = native.curve?.sign(hash, key);
+        expect(Buffer.from(signed.signature)).toEqual(Buffer.from(expected?.signature ?? []));
+        expect(signed.recid).toBe(expected?.recid);
+        expect(BigInt(`0x${Buffer.from(signed.signature.subarray(32)).toString("hex")}`)).toBeLessThanOrEqual(
+          order / 2n,
+        );
+        expect(Buffer.from(nobleCurve.toPublicKey(key))).toEqual(Buffer.from(native.curve?.toPublicKey(key) ?? []));
+      }),
+    );
+  });
+
+  it("take and refuse the same private keys", () => {
+    const edges = [0n, 1n, order - 1n, order, order + 1n, 2n ** 256n - 1n].map(toBytes);
+    const anyKey = fc.oneof(bytes(32), fc.constantFrom(...edges), fc.uint8Array({ maxLength: 40 }));
+    fc.assert(
+      fc.property(anyKey, (key) => {
+        expect(nobleCurve.isPrivateKey(key)).toBe(native.curve?.isPrivateKey(key));
+      }),
+    );
+  });
+
+  it("give the same hash for any parts", () => {
+    const parts = fc.array(fc.uint8Array({ maxLength: 700, size: "max" }), { maxLength: 4 });
+    fc.assert(
+      fc.property(parts, (given) => {
+        expect(nobleKeccak.hash(...given)).toEqual(native.keccak?.hash(...given));
+      }),
+    );
+  });
+
+  it("recover the public key that signed", () => {
+    fc.assert(
+      fc.property(bytes(32), scalar, (hash, key) => {
+        const signed = nobleCurve.sign(hash, key);
+        const expected = Buffer.from(nobleCurve.toPublicKey(key)).toString("hex");
+        expect([recoveredBy(native.curve, hash, signed), recoveredBy(nobleCurve, hash, signed)]).toEqual([
+          expected,
+          expected,
+        ]);
+      }),
+    );
+  });
+
+  it("recover the same key, or none, from bytes that may be no signature", () => {
+    const edge = fc.constantFrom(0, 1, 0xff).map((byte) => new Uint8Array(32).fill(byte));
+    const half = fc.oneof(bytes(32), edge);
+    fc.assert(
+      fc.property(fc.tuple(half, half), fc.constantFrom(0, 1), half, ([r, s], recid, hash) => {
+        const signed = { signature: Uint8Array.from([...r, ...s]), recid };
+        expect(recoveredBy(nobleCurve, hash, signed)).toBe(recoveredBy(native.curve, hash, signed));
+      }),
+    );
+  });
+});

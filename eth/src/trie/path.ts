@@ -1,0 +1,38 @@
+/** Half-bytes of a key, high half first. */
+export function toNibbles(key: Uint8Array): Uint8Array {
+  const nibbles = new Uint8Array(key.length * 2);
+  for (const [index, byte] of key.entries()) {
+    nibbles[index * 2] = byte >> 4;
+    nibbles[index * 2 + 1] = byte & 0x0f;
+  }
+  return nibbles;
+}
+
+/** The hex-prefix encoding of a path (Yellow Paper, appendix C). */
+export function packPath(path: Uint8Array, isLeaf: boolean): Uint8Array {
+  const isOdd = path.length % 2 === 1;
+  const packed = new Uint8Array((path.length >> 1) + 1);
+  packed[0] = (isLeaf ? 0x20 : 0) | (isOdd ? 0x10 | (path[0] ?? 0) : 0);
+  for (let from = isOdd ? 1 : 0, to = 1; from < path.length; from += 2, to += 1) {
+    packed[to] = ((path[from] ?? 0) << 4) | (path[from + 1] ?? 0);
+  }
+  return packed;
+}
+
+/** Reads the hex-prefix encoding; undefined unless it is canonical. */
+export function unpackPath(packed: Uint8Array): { readonly path: Uint8Array; readonly isLeaf: boolean } | undefined {
+  const nibbles = toNibbles(packed);
+  const [flag, padding] = nibbles;
+  if (flag === undefined || flag > 3) return undefined;
+  const isOdd = flag % 2 === 1;
+  if (!isOdd && padding !== 0) return undefined;
+  return { isLeaf: flag >= 2, path: nibbles.subarray(isOdd ? 1 : 2) };
+}
+
+/** How many half-bytes two paths have in common. */
+export function sharedLength(left: Uint8Array, right: Uint8Array): number {
+  const end = Math.min(left.length, right.length);
+  let length = 0;
+  while (length < end && left[length] === right[length]) length += 1;
+  return length;
+}
