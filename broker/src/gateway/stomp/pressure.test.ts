@@ -15,13 +15,16 @@ async function start(options: StompWorldOptions = {}): Promise<number> {
   return world.port;
 }
 
-/** A world whose chain takes nothing until the gate opens, with a full group: publishes "first" to topic "t" wait for it. */
+/** One transaction is in progress at most, so that what waits behind it keeps waiting. */
+const heldLimits = { pipelineAfterMs: 60_000 };
+
+/** A world whose chain takes nothing until the gate opens, to which 50 publishes "first" to topic "t" are on their way. */
 async function startFull(options: StompWorldOptions = {}): Promise<Deferred<void>> {
   const gate = createDeferred<void>();
   let isHeld = false;
   const port = await start({
-    limits: { publishesWaitingMax: 1 },
     ...options,
+    limits: { publishesWaitingMax: 1, ...heldLimits, ...options.limits },
     change: (ledger) => {
       const append = ledger.append.bind(ledger);
       ledger.append = async (...order) => {
@@ -47,6 +50,7 @@ async function answered(): Promise<void> {
 
 it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
   const gate = await startFull({ memoryBytesMax: 50_000 });
+  await vi.waitFor(() => expect(world?.broker.whenRoom(undefined, () => {})).toBe(false));
   const clients: RawClient[] = [];
   for (const letter of ["a", "b", "c"]) {
     const client = await RawClient.connect(world?.port ?? 0);
