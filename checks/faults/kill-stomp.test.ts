@@ -22,6 +22,7 @@ async function connect(port: number): Promise<Peer> {
       const peer = await Peer.open({ tcp: port, websocket: "" }, { transport: "tcp", version: "1.2", cut: "frames" });
       peer.send("CONNECT", { "accept-version": "1.2", host: "localhost" });
       if ((await peer.any())?.command === "CONNECTED") return peer;
+      peer.drop();
     } catch {
       await delay(50); // it was killed, and is not back yet
     }
@@ -70,6 +71,7 @@ class Subscriber {
     while (!this.#isStopped) {
       const peer = await connect(port);
       this.#peer = peer;
+      if (this.#isStopped) peer.drop(); // stopped while it connected
       const durable = { "svc-subscriptionId": this.id, ack: "client-individual" };
       peer.send("SUBSCRIBE", { id: "1", destination: "load/#", eventId: "OFFSET_FIRST", ...durable });
       for (let frame = await peer.any(); frame !== undefined; frame = await peer.any()) {

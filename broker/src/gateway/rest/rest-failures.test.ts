@@ -139,7 +139,10 @@ describe("a REST failure is HTTP 200 with a code, and nothing is called", () => 
     const response = await fetch(`${server.url}/rest/open?topic=a`);
     expect(response.headers.get("stele-error-retry")).toBe(String(definition.retry));
     expect(await response.json()).toEqual({ code: definition.code, message: definition.message });
-    expect(server.errors).toHaveLength(definition.kind === "internal" ? 1 : 0);
+    expect(server.errors).toHaveLength(name === "unknown" ? 1 : 0);
+    const { code, message: reason } = definition;
+    const warning = { message: "request failed", fields: { operation: "open", code, reason } };
+    expect(server.warnings).toEqual(name === "transactionFailed" ? [warning] : []);
   });
 
   it("an unexpected error is logged once and its text stays inside", async () => {

@@ -1,4 +1,4 @@
-import { BrokerError, toBrokerError } from "@stele/wire";
+import { BrokerError, errorCatalogue, toBrokerError } from "@stele/wire";
 import type { Logger } from "../../lib/logger.ts";
 
 /** A parameter or request that cannot be read (200001). */
@@ -7,11 +7,14 @@ export function parameterError(details: string, cause?: unknown): BrokerError {
 }
 
 /**
- * The error that a client gets. An internal failure is logged here, once, with its cause; a failure of the caller only at level debug.
+ * The error that a client gets. It is logged here, once: an unknown error as a defect of the broker, with its cause; a transaction that the chain did
+ * not execute (200202) as a warning; a failure of the caller only at level debug.
  */
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);
-  if (failure.kind === "internal") logger.error("request failed", { ...fields, error: failure.cause ?? failure });
-  else logger.debug("request refused", { ...fields, code: failure.code, reason: failure.message });
+  const { code, message: reason } = failure;
+  if (code === errorCatalogue.unknown.code) logger.error("request failed", { ...fields, error: failure.cause ?? failure });
+  else if (failure.kind === "internal") logger.warn("request failed", { ...fields, code, reason });
+  else logger.debug("request refused", { ...fields, code, reason });
   return failure;
 }

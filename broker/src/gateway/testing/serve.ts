@@ -13,12 +13,19 @@ export const testMetrics: HttpServerOptions["metrics"] = {
   watchBytesInFlight: () => {},
 };
 
+export interface LogLine {
+  readonly message: string;
+  readonly fields: LogFields | undefined;
+}
+
 export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly calls: readonly RecordedCall[];
   readonly callers: readonly Caller[];
   /** Lines at level error. */
-  readonly errors: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
+  readonly errors: readonly LogLine[];
+  /** Lines at level warn. */
+  readonly warnings: readonly LogLine[];
   readonly close: () => Promise<void>;
 }
 
@@ -28,8 +35,13 @@ export async function serve(
   options: Partial<HttpServerOptions> = {},
 ): Promise<Served> {
   const { broker, calls, callers } = createRecordingBroker(operations);
-  const errors: { message: string; fields: LogFields | undefined }[] = [];
-  const logger: Logger = { ...silentLogger, error: (message, fields) => errors.push({ message, fields }) };
+  const errors: LogLine[] = [];
+  const warnings: LogLine[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    error: (message, fields) => errors.push({ message, fields }),
+    warn: (message, fields) => warnings.push({ message, fields }),
+  };
   const server = createHttpServer({
     broker,
     logger,
@@ -47,5 +59,5 @@ export async function serve(
     await server.drain();
     await server.close();
   };
-  return { url, calls, callers, errors, close, [Symbol.asyncDispose]: close };
+  return { url, calls, callers, errors, warnings, close, [Symbol.asyncDispose]: close };
 }

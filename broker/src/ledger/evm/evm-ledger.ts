@@ -1,5 +1,5 @@
 import { Signer } from "@stele/eth/node";
-import { BrokerError, quote } from "@stele/wire";
+import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -128,12 +128,22 @@ export class EvmLedger implements Ledger {
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    const { registry, transactions } = this.#writable();
-    const status = await this.#ask(registry.statusOf(name));
+    if ((await this.#checkCloses(name)) === "closed") return this.#now(signal);
+    try {
+      return await this.#writable().transactions.change({ data: closeCalldata(name), gas: closeGas }, signal);
+    } catch (error) {
+      // Since the first check the owner may have reserved the topic for others, or a reorg removed it.
+      if (isBrokerError(error, "transactionFailed")) await this.#checkCloses(name);
+      throw error;
+    }
+  }
+
+  /** @throws BrokerError 100101 if the topic never existed; 100113 if this account may not close it. */
+  async #checkCloses(name: TopicName): Promise<"open" | "closed"> {
+    const status = await this.#ask(this.#writable().registry.statusOf(name));
     if (status === "never-opened") throw new BrokerError("topicNotExist", { details: quote(name) });
-    if (status === "closed") return this.#now(signal);
     if (status === "of-others") throw new BrokerError("writerRefused", { details: quote(name) });
-    return transactions.change({ data: closeCalldata(name), gas: closeGas }, signal);
+    return status;
   }
 
   async append(

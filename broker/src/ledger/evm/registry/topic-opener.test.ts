@@ -1,7 +1,7 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
 import { topicRegistryAbi } from "@stele/contracts";
 import { fromHex, Signer } from "@stele/eth/node";
-import { encodeFunctionData } from "viem";
+import { encodeFunctionData, toFunctionSelector } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parseTopicName } from "../../../domain/topic-name.ts";
 import type { LedgerEntry } from "../../../ports/ledger.ts";
@@ -9,7 +9,7 @@ import type { EvmLedger } from "../evm-ledger.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
 import { openGas } from "../write/gas.ts";
-import { openCalldata } from "./registry.ts";
+import { closeCalldata, openCalldata } from "./registry.ts";
 
 const never = new AbortController().signal;
 const keysMax = 20;
@@ -141,6 +141,43 @@ test("a closed topic of another owner stays closed (100113), and other opens in 
   expect(theirs).toMatchObject({ reason: { code: 100113 } });
   expect(ours).toMatchObject({ status: "fulfilled" });
   expect(sent.size).toBe(1);
+});
+
+test("opening an open topic succeeds, even if another account closes it before the registry is asked", async () => {
+  const { stranger } = harness;
+  await open("raced");
+  let closings = 0;
+  const stateOf = toFunctionSelector("stateOf(address)");
+  provider.current = async ({ method, params }, pass) => {
+    const isStateAsked = method === "eth_call" && JSON.stringify(params).includes(stateOf);
+    if (isStateAsked) {
+      provider.current = passAll;
+      await stranger.send(closeCalldata("raced"), ledger.registryAddress);
+      closings += 1;
+    }
+    return pass();
+  };
+  expect(await open("raced")).toMatchObject({ blockNumber: expect.any(Number) });
+  expect(closings).toBe(1);
+});
+
+test("closing a topic that its owner reserves for others meanwhile is refused for that reason (100113)", async () => {
+  const { stranger } = harness;
+  const contract = { abi: topicRegistryAbi } as const;
+  await stranger.open("reserved");
+  await stranger.send(
+    fromHex(encodeFunctionData({ ...contract, functionName: "createWriters", args: [[]] })),
+    ledger.registryAddress,
+  );
+  const reserve = encodeFunctionData({ ...contract, functionName: "setWriters", args: ["reserved", 1] });
+  provider.current = async ({ method }, pass) => {
+    if (method === "eth_sendRawTransaction") {
+      provider.current = passAll;
+      await stranger.send(fromHex(reserve), ledger.registryAddress);
+    }
+    return pass();
+  };
+  await expect(ledger.closeTopic(parseTopicName("reserved"), never)).rejects.toMatchObject({ code: 100113 });
 });
 
 test.each([2, 31, 32, 128])(

@@ -141,11 +141,10 @@ export class TopicOpener {
     }
   }
 
-  /** A topic without a log was open already, or the registry is missing. */
+  /** A topic without a log was open already, or the registry is missing. A topic that is closed now was closed after this transaction. */
   async #confirm(name: TopicName): Promise<void> {
-    const status = await this.#options.registry.statusOf(name);
-    if (status === "open" || status === "of-others") return;
-    throw new BrokerError("transactionFailed", { details: `the topic is ${status}` });
+    if ((await this.#options.registry.statusOf(name)) !== "never-opened") return;
+    throw new BrokerError("transactionFailed", { details: "the registry did not open the topic" });
   }
 }
 
