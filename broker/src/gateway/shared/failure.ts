@@ -13,7 +13,8 @@ export function parameterError(details: string, cause?: unknown): BrokerError {
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);
   const { code, message: reason } = failure;
-  if (code === errorCatalogue.unknown.code) logger.error("request failed", { ...fields, error: failure.cause ?? failure });
+  if (code === errorCatalogue.unknown.code)
+    logger.error("request failed", { ...fields, error: failure.cause ?? failure });
   else if (failure.kind === "internal") logger.warn("request failed", { ...fields, code, reason });
   else logger.debug("request refused", { ...fields, code, reason });
   return failure;
