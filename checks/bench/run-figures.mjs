@@ -7,6 +7,7 @@ import { gas } from "./figures/gas.mjs";
 import { nats } from "./figures/nats.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { starts } from "./figures/starts.mjs";
+import { stomp } from "./figures/stomp.mjs";
 import { stored } from "./figures/stored.mjs";
 import { topics } from "./figures/topics.mjs";
 
@@ -39,6 +40,7 @@ const measurements = [
   batches,
   topics,
   nats,
+  stomp,
   callbacks,
   stored,
   starts,

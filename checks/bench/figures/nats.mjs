@@ -1,4 +1,4 @@
-import { toFigure } from "../lib/figure.mjs";
+import { measureBeside } from "../lib/beside.mjs";
 import { publishLoad } from "../lib/load.mjs";
 import { findNatsServer, startNats } from "../lib/nats.mjs";
 import { createDataFolder, removeDataFolder, startBroker } from "../lib/servers.mjs";
@@ -29,40 +29,14 @@ export const nats = {
   },
 };
 
-async function measureBoth(context, servers, connections) {
-  const [broker, jetStream] = servers;
+function measureBoth(context, [broker, jetStream], connections) {
   const plan = { connections, ...context.durations };
-  const runs = {
-    broker: () => publishLoad(broker, plan),
-    jetStream: () => publishLoad(jetStream, { ...plan, protocol: "nats" }),
-  };
-  const rounds = [];
-  for (let round = 0; round <= context.rounds; round += 1) rounds.push(await measureRound(runs, round));
-  // The first one is for the compiler.
-  return toFigures(rounds.slice(1), connections);
-}
-
-/** The one that goes first changes, because the machine may be busier in the second half of a round. */
-async function measureRound(runs, round) {
-  const order = round % 2 === 0 ? ["broker", "jetStream"] : ["jetStream", "broker"];
-  const found = {};
-  for (const name of order) found[name] = await runs[name]();
-  return found;
-}
-
-function toFigures(rounds, connections) {
-  const name = (what) => `${connections} ${connections === 1 ? "publisher" : "publishers"}: ${what}`;
-  const of = (who, key) => rounds.map((round) => round[who][key]);
-  const shares = rounds.map(({ broker, jetStream }) => broker.eventsPerSecond / jetStream.eventsPerSecond);
-  return [
-    { name: name("rate"), unit: "events/s", values: of("broker", "eventsPerSecond") },
-    { name: name("rate of JetStream"), unit: "events/s", values: of("jetStream", "eventsPerSecond") },
-    { name: name("rate as a share of JetStream's"), unit: "", values: shares },
-    { name: name("median"), unit: "ms", values: of("broker", "p50Ms") },
-    { name: name("median of JetStream"), unit: "ms", values: of("jetStream", "p50Ms") },
-    { name: name("p99"), unit: "ms", values: of("broker", "p99Ms") },
-    { name: name("p99 of JetStream"), unit: "ms", values: of("jetStream", "p99Ms") },
-    { name: name("processor time"), unit: "µs/event", values: of("broker", "serverCpuUsPerEvent") },
-    { name: name("processor time of JetStream"), unit: "µs/event", values: of("jetStream", "serverCpuUsPerEvent") },
-  ].map(toFigure);
+  return measureBeside(context, {
+    title: `${connections} ${connections === 1 ? "publisher" : "publishers"}`,
+    peerName: "JetStream",
+    runs: {
+      broker: () => publishLoad(broker, plan),
+      peer: () => publishLoad(jetStream, { ...plan, protocol: "nats" }),
+    },
+  });
 }

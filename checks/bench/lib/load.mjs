@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { topic } from "./servers.mjs";
 
 const run = promisify(execFile);
-const script = fileURLToPath(new URL("../load/publish-load.mjs", import.meta.url));
+const fileOf = (program) => fileURLToPath(new URL(`../load/${program}.mjs`, import.meta.url));
 
 /**
  * Publishes at a server from a process of its own. Throws when one publish fails.
@@ -12,10 +12,24 @@ const script = fileURLToPath(new URL("../load/publish-load.mjs", import.meta.url
  * @param {Omit<import("../load/publish-load.mjs").Plan, "port" | "topic">} plan
  */
 export async function publishLoad(server, plan) {
-  const cpuBefore = server.cpuSeconds;
-  const { stdout } = await run(process.execPath, [script, JSON.stringify({ ...plan, port: server.port, topic })]);
-  const findings = JSON.parse(stdout);
+  const findings = await load("publish-load", server, { ...plan, topic });
   if (findings.failures > 0) throw new Error(`${findings.failures} publishes failed`);
+  return findings;
+}
+
+/**
+ * Publishes on one connection and receives on many, from a process of its own. Throws unless every connection receives every event.
+ * @param {import("./servers.mjs").Server} server
+ * @param {Omit<import("../load/stomp-fan-out.mjs").Plan, "port">} plan
+ */
+export function fanOutLoad(server, plan) {
+  return load("stomp-fan-out", server, plan);
+}
+
+async function load(program, server, plan) {
+  const cpuBefore = server.cpuSeconds;
+  const { stdout } = await run(process.execPath, [fileOf(program), JSON.stringify({ ...plan, port: server.port })]);
+  const findings = JSON.parse(stdout);
   const serverCpuUs = (server.cpuSeconds - cpuBefore) * 1e6;
   return { ...findings, serverCpuUsPerEvent: serverCpuUs / findings.eventsInAll };
 }

@@ -51,7 +51,14 @@ export function removeDataFolder(folder) {
  * Starts the broker on a data folder; answers once it serves and its topic is open.
  * @param {{ readonly main: string, readonly dataDir: string, readonly settings?: Record<string, string>, readonly nodeFlags?: readonly string[] }} options
  */
-export async function startBroker({ main, dataDir, settings = {}, nodeFlags = [] }) {
+export async function startBroker(options) {
+  const child = startChild(options);
+  const [, port] = await child.waitFor(/REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
+  await callRest(Number(port), "open", { topic });
+  return new Server(child, Number(port));
+}
+
+function startChild({ main, dataDir, settings = {}, nodeFlags = [] }) {
   const env = {
     STELE_PORT: "0",
     STELE_MQTT_PORT: "off",
@@ -60,9 +67,14 @@ export async function startBroker({ main, dataDir, settings = {}, nodeFlags = []
     STELE_LOG_LEVEL: "warn",
     ...settings,
   };
-  const child = new Child([...nodeFlags, main], { env });
-  const [, port] = await child.waitFor(/REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
-  await callRest(Number(port), "open", { topic });
+  return new Child([...nodeFlags, main], { env });
+}
+
+/** As {@link startBroker}; the answer has the port of STOMP. */
+export async function startStompBroker(options) {
+  const settings = { ...options.settings, STELE_STOMP_PORT: "0" };
+  const child = startChild({ ...options, settings });
+  const [, port] = await child.waitFor(/STOMP\s+\S*127\.0\.0\.1:(\d+)/);
   return new Server(child, Number(port));
 }
 

@@ -3,6 +3,7 @@ import { percentile } from "../lib/statistics.mjs";
 import { topicsOf } from "../lib/topics.mjs";
 import { Connection } from "./connection.mjs";
 import { NatsConnection } from "./nats-connection.mjs";
+import { StompConnection } from "./stomp-connection.mjs";
 import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "./request.mjs";
 
 /**
@@ -15,7 +16,8 @@ import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "
  * @property {number} [events] ends after so many events instead of after a time
  * @property {number} [eventsPerRequest] more than 1 publishes by JSON-RPC batches
  * @property {number} [topics] spreads the events of JSON-RPC batches over so many topics instead of `topic`
- * @property {"nats"} [protocol] publishes to JetStream instead of a broker
+ * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or by STOMP, instead of HTTP
+ * @property {string} [destination] of STOMP
  */
 
 /** Publishes over many connections at once, each one request at a time, and counts. */
@@ -65,7 +67,10 @@ class Load {
   }
 
   #createConnection(index, onAnswer) {
-    if (this.#plan.protocol === "nats") return new NatsConnection(contentOf(index), onAnswer);
+    const content = contentOf(index);
+    const { protocol, destination } = this.#plan;
+    if (protocol === "nats") return new NatsConnection(content, onAnswer);
+    if (protocol === "stomp") return new StompConnection({ destination, content }, onAnswer);
     const eventsPerRequest = this.#eventsPerRequest;
     // Connections begin with different requests, so that together they reach many topics at once.
     const requests = this.#spread ?? [this.#request(index)];

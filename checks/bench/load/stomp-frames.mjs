@@ -1,0 +1,85 @@
+import { connect } from "node:net";
+
+const receiveBytes = 65_536;
+const nul = 0;
+
+/** The frame that opens a connection; the peer wants its default user. */
+const connectFrame = toFrame("CONNECT", {
+  "accept-version": "1.2",
+  host: "/",
+  login: "guest",
+  passcode: "guest",
+  "heart-beat": "0,0",
+});
+
+/** The bytes of a frame. @param {string} command @param {Record<string, string | number>} headers @param {string} body */
+export function toFrame(command, headers, body = "") {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`);
+  return Buffer.from(`${command}\n${lines.join("")}\n${body}\0`);
+}
+
+/**
+ * A bare socket that speaks STOMP 1.2 and knows of a frame only where it ends and how it begins: every microsecond of the client is one that
+ * the server under test does not have. No body has a NUL, so each NUL ends a frame.
+ */
+export class FrameSocket {
+  #socket;
+  #onFrame;
+  /** The begin of a frame that is not complete; empty between frames. */
+  #begin = "";
+  #isConnected = false;
+
+  /** @param {(command: string) => void} onFrame gets the first letter of the command */
+  constructor(onFrame) {
+    this.#onFrame = onFrame;
+  }
+
+  /** Connects, and calls back when the server has accepted the connection. */
+  open(port, { onConnected, onEnded }) {
+    const onread = {
+      buffer: Buffer.allocUnsafe(receiveBytes),
+      callback: (count, buffer) => {
+        this.#receive(buffer.subarray(0, count), onConnected);
+        return true;
+      },
+    };
+    this.#socket = connect({ host: "127.0.0.1", port, noDelay: true, onread });
+    this.#socket.once("connect", () => this.#socket.write(connectFrame));
+    this.#socket.once("error", onEnded);
+    this.#socket.once("close", onEnded);
+  }
+
+  write(bytes) {
+    this.#socket.write(bytes);
+  }
+
+  end() {
+    this.#socket.end();
+  }
+
+  #receive(bytes, onConnected) {
+    let from = 0;
+    for (let end = bytes.indexOf(nul); end !== -1; end = bytes.indexOf(nul, from)) {
+      const command = this.#begin === "" ? firstLetter(bytes, from) : this.#begin;
+      this.#begin = "";
+      from = end + 1;
+      if (this.#isConnected) this.#onFrame(command);
+      else this.#accept(command, onConnected);
+    }
+    if (this.#begin === "") this.#begin = firstLetter(bytes, from);
+  }
+
+  #accept(command, onConnected) {
+    if (command !== "C") throw new Error("the server refused the connection");
+    this.#isConnected = true;
+    onConnected();
+  }
+}
+
+/** Of the frame that begins there, after the line ends that may stand between frames; empty where there is none. */
+function firstLetter(bytes, from) {
+  const lineEnd = 10;
+  let at = from;
+  while (bytes[at] === lineEnd) at += 1;
+  return at < bytes.length ? String.fromCharCode(bytes[at]) : "";
+}
