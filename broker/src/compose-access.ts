@@ -21,7 +21,12 @@ export function createKeyOptions(config: Config, logger: Logger): KeyOptions | u
     warnOfAnonymous(config, logger);
     return undefined;
   }
-  return { apiKeys: createApiKeys(config, logger), roles: rolesOf(config), sha256 };
+  return {
+    apiKeys: createApiKeys(config, logger),
+    roles: rolesOf(config),
+    certificates: config.access.certificates,
+    sha256,
+  };
 }
 
 /** The table of keys: in the database that nodes share, else in a file of the data folder that must be there. */

@@ -4,7 +4,7 @@ import { createApiKeys, rolesOf, sha256 } from "./compose-access.ts";
 import { isClustered } from "./config/derived.ts";
 import { loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
-import { variableCharactersMax } from "./domain/access-rule.ts";
+import { namePattern, reservedName, variableCharactersMax } from "./domain/access-rule.ts";
 import { formatKeyCredential } from "./engine/access/credential.ts";
 import { silentLogger } from "./lib/logger.ts";
 import type { ApiKey, ApiKeys } from "./ports/api-keys.ts";
@@ -42,9 +42,6 @@ const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600
 const triesMax = 20;
 const secretBytes = 32;
 const idBytes = 8;
-const namePattern = new RegExp(`^[0-9A-Za-z._-]{1,${variableCharactersMax}}$`);
-/** Owns what was made without a key. */
-const reservedName = "anonymous";
 
 /** A mistake of whoever typed the command. */
 class UsageError extends Error {}

@@ -3,6 +3,7 @@ import { certificateFilesOf } from "./compose-certificates.ts";
 import { createMqtt } from "./compose-mqtt.ts";
 import { createStomp } from "./compose-stomp.ts";
 import type { ConfiguredPlace, ListenerAddress, PlacedListener } from "./compose-listen.ts";
+import { isSecured } from "./config/connection-conflicts.ts";
 import { hostNamesOf } from "./config/derived.ts";
 import { type ConnectionProtocol, connectionProtocols, portOf, serves } from "./config/connection-ports.ts";
 import { adminPortOf, servesOperators } from "./config/admin-port.ts";
@@ -120,6 +121,7 @@ function createHttp(
     metrics,
     logger,
     ...own,
+    certificate: isSecured(config, "http") ? certificateFilesOf(config, "http") : undefined,
     clientsAddress: () => hostOf(options.listeners().find(({ name }) => name === "HTTP")?.address),
     listeners: options.listeners,
     budget: options.budget,

@@ -42,7 +42,7 @@ export interface BrokerProcess extends AsyncDisposable {
   signal(name: NodeJS.Signals): void;
 }
 
-const readyLine = /^ {2}REST +(http:\S+)\/rest\/<operation>$/m;
+const readyLine = /^ {2}REST +(https?:\S+)\/rest\/<operation>$/m;
 const startTimeoutMs = 60_000;
 const running = new Set<ChildProcess>();
 // An interrupted test run leaves no broker behind.

@@ -1,6 +1,14 @@
 import { quote } from "@stele/wire";
 import { z } from "zod";
-import { type AccessRule, isRuleFilter, ruleActions } from "../domain/access-rule.ts";
+import {
+  type AccessRule,
+  isRuleFilter,
+  namePattern,
+  reservedName,
+  ruleActions,
+  variableCharactersMax,
+} from "../domain/access-rule.ts";
+import type { CertificateHolder } from "../domain/certificate-holder.ts";
 import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
 
 const section = "Access";
@@ -9,6 +17,8 @@ const section = "Access";
 const rolesMax = 1_000;
 /** Maximum number of rules of a role. A publish to a topic that its key has not published to yet looks at each. */
 const rulesPerRoleMax = 100;
+/** Maximum number of names of client certificates. */
+const certificatesMax = 10_000;
 
 /** The role that every broker has: everything is allowed. */
 export const adminRole = "admin";
@@ -16,6 +26,8 @@ export const adminRole = "admin";
 /** What may be done with which role. */
 export interface AccessConfig {
   readonly roles: Readonly<Record<string, readonly AccessRule[]>>;
+  /** Who shows which client certificate. */
+  readonly certificates: readonly CertificateHolder[];
 }
 
 const rule = z.strictObject({
@@ -23,6 +35,23 @@ const rule = z.strictObject({
   actions: z.array(z.enum(ruleActions)).min(1),
   groupId: z.string().min(1).optional(),
   filter: z.string().optional(),
+});
+
+const name = z
+  .string()
+  .regex(namePattern, `a name is 1 to ${variableCharactersMax} letters, digits, dots, hyphens or underscores`)
+  .refine((text) => text !== reservedName, `${reservedName} is whoever gives no credential`);
+
+const certificate = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^(DNS|URI|email|IP Address):[^\s"]{1,512}$/,
+      "a name is such as DNS:shop.example or URI:spiffe://example/shop",
+    ),
+  principal: name,
+  tenant: name.optional(),
+  roles: z.array(z.string()).min(1),
 });
 
 const shape = z.strictObject({
@@ -37,6 +66,7 @@ const shape = z.strictObject({
       `the role ${adminRole} is there already, and allows everything`,
     )
     .default({}),
+  certificates: z.array(certificate).max(certificatesMax).default([]),
 });
 
 /** The `access` setting: an object in a config file, the same as JSON text elsewhere. */
@@ -84,7 +114,24 @@ export const accessSettings = {
   ),
 } as const satisfies SettingsTable;
 
-function findProblems({ roles }: AccessConfig): readonly string[] {
+function findProblems({ roles, certificates }: AccessConfig): readonly string[] {
+  return [...findRuleProblems(roles), ...findCertificateProblems(roles, certificates)];
+}
+
+function findCertificateProblems(
+  roles: AccessConfig["roles"],
+  certificates: AccessConfig["certificates"],
+): readonly string[] {
+  const names = certificates.map((holder) => holder.name);
+  return certificates.flatMap(({ name: own, roles: given }, index) => {
+    const path = `access.certificates[${index}]`;
+    const unknown = given.filter((role) => role !== adminRole && !Object.hasOwn(roles, role));
+    const problems = unknown.map((role) => `${path}.roles: there is no role ${quote(role)}`);
+    return names.indexOf(own) === index ? problems : [...problems, `${path}.name: ${quote(own)} is there twice`];
+  });
+}
+
+function findRuleProblems(roles: AccessConfig["roles"]): readonly string[] {
   return Object.entries(roles).flatMap(([role, rules]) =>
     rules.flatMap(({ filter, actions }, index) => {
       const path = `access.roles.${role}[${index}]`;

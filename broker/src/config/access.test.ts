@@ -1,4 +1,4 @@
-import { expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { loadConfig } from "./load-config.ts";
 
 const load = (env: Readonly<Record<string, string>>) =>
@@ -20,7 +20,7 @@ it("access is off on loopback, without any setting", () => {
 test.each(["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"])("%s needs access", (host) => {
   expect(problemOf({ STELE_HOST: host })).toContain("STELE_ALLOW_ANONYMOUS=true");
   expect(loaded({ STELE_HOST: host, STELE_ALLOW_ANONYMOUS: "true" }).host).toBe(host);
-  expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({ roles: {} });
+  expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({ roles: {}, certificates: [] });
 });
 
 test.each(["0.0.0.0", "::", "broker.internal"])("the operators' listener at %s needs access too", (adminHost) => {
@@ -56,4 +56,35 @@ test.each([
   [`{"roles": {"a": [{"effect": "deny", "actions": ["read"], "filter": "\${tenant}/${"x".repeat(200)}"}]}}`, "filter"],
 ])("refuses %s", (access, problem) => {
   expect(problemOf({ STELE_ACCESS: access })).toContain(problem);
+});
+
+const access = (...certificates: readonly object[]) => ({ STELE_ACCESS: JSON.stringify({ certificates }) });
+
+describe("names of certificates", () => {
+  const holder = { name: "DNS:a.example", principal: "a", roles: ["admin"] };
+  const ca = {
+    STELE_HTTP_TLS_CERTIFICATE_FILE: "c",
+    STELE_HTTP_TLS_KEY_FILE: "k",
+    STELE_HTTP_TLS_CLIENT_CA_FILE: "ca",
+  };
+
+  it("are taken with an authority of clients", () => {
+    expect(loaded({ ...ca, ...access(holder) }).access?.certificates).toEqual([holder]);
+  });
+
+  it("are refused without an authority of clients", () => {
+    expect(problemOf(access(holder))).toContain(
+      "access.certificates has no effect without one of STELE_HTTP_TLS_CLIENT_CA",
+    );
+  });
+
+  it.each([
+    ["twice", [holder, holder], 'certificates[1].name: "DNS:a.example" is there twice'],
+    ["with an unknown role", [{ ...holder, roles: ["x"] }], 'certificates[0].roles: there is no role "x"'],
+    ["without their kind", [{ ...holder, name: "a.example" }], "a name is such as DNS:"],
+    ["of nobody", [{ ...holder, principal: "anonymous" }], "gives no credential"],
+    ["with a slash in the principal", [{ ...holder, principal: "b/a" }], "1 to 64 letters"],
+  ])("are refused %s", (_, certificates, problem) => {
+    expect(problemOf({ ...ca, ...access(...certificates) })).toContain(problem);
+  });
 });

@@ -1,19 +1,41 @@
-import { type ConnectionProtocol, connectionProtocols } from "./connection-ports.ts";
+import { connectionProtocols } from "./connection-ports.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
 
-/** Problems of settings of MQTT and STOMP whose values are valid individually. */
+/** What can be served over TLS. Names of their settings begin so. */
+export const tlsServed = ["http", ...connectionProtocols] as const;
+export type TlsServed = (typeof tlsServed)[number];
+
+/** Problems of settings of certificates whose values are valid individually. */
 export function connectionConflicts(config: Config): readonly string[] {
-  return connectionProtocols.flatMap((protocol) => tlsConflicts(config, protocol));
+  const { access } = config;
+  const unused =
+    access !== undefined && access.certificates.length > 0 && !tlsServed.some((name) => asksClients(config, name));
+  return [
+    ...tlsServed.flatMap((served) => tlsConflicts(config, served)),
+    ...(unused ? [`access.certificates has no effect without one of ${caSettings.join(", ")}`] : []),
+  ];
 }
 
-function tlsConflicts(config: Config, protocol: ConnectionProtocol): readonly string[] {
-  const files = [`${protocol}TlsCertificateFile`, `${protocol}TlsKeyFile`] as const;
-  const tlsPort = environmentName(`${protocol}TlsPort`);
-  if (config[`${protocol}TlsPort`] === "off") {
+const caSettings = tlsServed.map((served) => environmentName(`${served}TlsClientCaFile`));
+
+/** Whether it is served over TLS. */
+export function isSecured(config: Config, served: TlsServed): boolean {
+  return served === "http" ? config.httpTlsCertificateFile !== "" : config[`${served}TlsPort`] !== "off";
+}
+
+function asksClients(config: Config, served: TlsServed): boolean {
+  return isSecured(config, served) && config[`${served}TlsClientCaFile`] !== "";
+}
+
+function tlsConflicts(config: Config, served: TlsServed): readonly string[] {
+  const needed = [`${served}TlsCertificateFile`, `${served}TlsKeyFile`] as const;
+  const files = [...needed, `${served}TlsClientCaFile`] as const;
+  const cause = environmentName(served === "http" ? "httpTlsCertificateFile" : `${served}TlsPort`);
+  if (!isSecured(config, served)) {
     const given = files.filter((name) => config[name] !== "");
-    return given.map((name) => `${environmentName(name)} has no effect without ${tlsPort}`);
+    return given.map((name) => `${environmentName(name)} has no effect without ${cause}`);
   }
-  const missing = files.filter((name) => config[name] === "");
-  return missing.map((name) => `${environmentName(name)} must be given with ${tlsPort}`);
+  const missing = needed.filter((name) => config[name] === "");
+  return missing.map((name) => `${environmentName(name)} must be given with ${cause}`);
 }

@@ -1,5 +1,6 @@
 import { isTopicFilter } from "../domain/topic-filter.ts";
-import { choice, integer, list, optional, pathText, portOrOff, type SettingsTable } from "./setting.ts";
+import { choice, integer, list, optional, portOrOff, type SettingsTable } from "./setting.ts";
+import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
 
 const section = "MQTT";
 const secondMs = 1000;
@@ -22,15 +23,9 @@ export const mqttSettings = {
       "Port to listen on for MQTT over TLS, at the address of `host`; 0 takes any free one. Needs `mqttTlsCertificateFile` and `mqttTlsKeyFile`.",
     default: "off",
   }),
-  mqttTlsCertificateFile: pathText({
-    section,
-    description:
-      "File with the certificate for MQTT over TLS, in PEM, followed by those of the authorities between it and the root. The broker reads it again every minute.",
-  }),
-  mqttTlsKeyFile: pathText({
-    section,
-    description: "File with the private key of that certificate, in PEM, without a pass phrase.",
-  }),
+  mqttTlsCertificateFile: certificateFile(section, "MQTT over TLS"),
+  mqttTlsKeyFile: keyFile(section),
+  mqttTlsClientCaFile: clientCaFile(section, "MQTT over TLS"),
   mqttAutoOpen: choice(["on", "off"], {
     section,
     description: "Whether a publish by MQTT opens its topic where there is none; otherwise it is refused.",

@@ -7,6 +7,7 @@ import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
 import { stompSettings } from "./stomp-settings.ts";
 import { isServerAddress } from "./server-address.ts";
+import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
 const secondMs = 1000;
@@ -48,6 +49,12 @@ export const settings = {
     rule: "of the form host:port",
     check: (value) => /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):\d{1,5}$/.test(value),
   }),
+  httpTlsCertificateFile: certificateFile(
+    "Listening",
+    "HTTP: with it, `port` and `adminPort` speak HTTPS alone, and WebSockets go over TLS",
+  ),
+  httpTlsKeyFile: keyFile("Listening"),
+  httpTlsClientCaFile: clientCaFile("Listening", "HTTP"),
   allowedHosts: list({
     section: "Listening",
     description:

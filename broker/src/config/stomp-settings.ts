@@ -1,4 +1,5 @@
-import { choice, integer, optional, pathText, portOrOff, type SettingsTable } from "./setting.ts";
+import { choice, integer, optional, portOrOff, type SettingsTable } from "./setting.ts";
+import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
 
 const section = "STOMP";
 const secondMs = 1000;
@@ -21,15 +22,9 @@ export const stompSettings = {
       "Port to listen on for STOMP over TLS, at the address of `host`; 0 takes any free one. Needs `stompTlsCertificateFile` and `stompTlsKeyFile`.",
     default: "off",
   }),
-  stompTlsCertificateFile: pathText({
-    section,
-    description:
-      "File with the certificate for STOMP over TLS, in PEM, followed by those of the authorities between it and the root. The broker reads it again every minute.",
-  }),
-  stompTlsKeyFile: pathText({
-    section,
-    description: "File with the private key of that certificate, in PEM, without a pass phrase.",
-  }),
+  stompTlsCertificateFile: certificateFile(section, "STOMP over TLS"),
+  stompTlsKeyFile: keyFile(section),
+  stompTlsClientCaFile: clientCaFile(section, "STOMP over TLS"),
   stompAutoOpen: choice(["on", "off"], {
     section,
     description: "Whether a SEND opens its topic where there is none; otherwise it is refused.",

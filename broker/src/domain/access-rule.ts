@@ -40,6 +40,11 @@ const plainValue = /^[^/+#$\s][^/+#\s]*$/;
 /** Longest value of a variable, in characters. */
 export const variableCharactersMax = 64;
 
+/** Names of principals and tenants. */
+export const namePattern = new RegExp(`^[0-9A-Za-z._-]{1,${variableCharactersMax}}$`);
+/** No principal's name: it owns what was made without a credential. */
+export const reservedName = "anonymous";
+
 /** Whether a filter with variables is well-formed whatever their values are: a rule that denies must not be lost, because it gets too long. */
 export function isRuleFilter(text: string): boolean {
   const bound = text.replaceAll(variable, "x".repeat(variableCharactersMax));

@@ -1,3 +1,5 @@
+import { createServer as createHttp, type RequestListener, type Server } from "node:http";
+import { createServer as createHttps, type Server as HttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { toOpenApi, toOpenRpc } from "@stele/wire";
@@ -28,6 +30,8 @@ import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
+import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
+import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
 import type { UpgradeRoute } from "./shared/connection/upgrade.ts";
 import { OperationRunner } from "./shared/run-operation.ts";
 import { WebSockets } from "./upgrade/web-sockets.ts";
@@ -66,6 +70,8 @@ export interface HttpServerOptions {
   readonly closeDeadlineMs?: number | undefined;
   /** Protocols over WebSocket; none when left out. */
   readonly upgrades?: readonly UpgradeRoute[] | undefined;
+  /** Serves over TLS where given. */
+  readonly certificate?: CertificateFiles | undefined;
   /** Every listener that listens, for the health page. */
   readonly listeners?: AdminOptions["listeners"];
 }
@@ -77,11 +83,11 @@ export const operatorsListener = "Operators";
  * REST, JSON-RPC, admin and the chain on one port, and protocols over WebSocket. Its address is the base URL, context segment included. While it
  * drains it is no longer ready: it stops accepting after the delay, then requests in progress have until the deadline.
  */
-export function createHttpServer(options: HttpServerOptions): Listener {
+export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);
 }
 
-class HttpServer implements Listener {
+export class HttpServer implements Listener {
   readonly name: string;
   readonly #app: FastifyInstance;
   readonly #webSockets: WebSockets;
@@ -89,6 +95,7 @@ class HttpServer implements Listener {
   readonly #logger: Logger;
   readonly #closeDelayMs: number;
   readonly #closeDeadlineMs: number;
+  readonly #certificate: RenewedCertificate | undefined;
   #isClosing = false;
 
   constructor(options: HttpServerOptions) {
@@ -97,7 +104,10 @@ class HttpServer implements Listener {
     this.#logger = options.logger;
     this.#closeDelayMs = options.closeDelayMs ?? 0;
     this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
-    const { app, webSockets } = createApp({ ...options, basePath: this.#basePath }, () => this.#isClosing);
+    const { certificate: files, logger } = options;
+    this.#certificate = files && new RenewedCertificate({ files, protocol: "HTTP", logger });
+    const resolved = { ...options, basePath: this.#basePath, tls: this.#certificate?.serverOptions };
+    const { app, webSockets } = createApp(resolved, () => this.#isClosing);
     this.#app = app;
     this.#webSockets = webSockets;
   }
@@ -106,12 +116,25 @@ class HttpServer implements Listener {
     const address = await this.#app.listen({ ...place, backlog: connectionsWaitingMax });
     // Without a listener, a connection that the system does not give would end the process.
     this.#app.server.on("error", (error) => this.#logger.error("connection not accepted", { error }));
-    return `${address}${this.#basePath}`;
+    if (this.#certificate === undefined) return `${address}${this.#basePath}`;
+    this.#certificate.watchFor(this.#tlsServer);
+    return `${address.replace(/^http:/, "https:")}${this.#basePath}`;
+  }
+
+  /** Reads the certificate again, where there is one. */
+  reload(): void {
+    this.#certificate?.reload(this.#tlsServer);
+  }
+
+  /** The server, where it serves over TLS. */
+  get #tlsServer(): HttpsServer {
+    return this.#app.server as HttpsServer; // `createApp` made it one.
   }
 
   async drain(): Promise<void> {
     const isFirst = !this.#isClosing;
     this.#isClosing = true;
+    this.#certificate?.stop();
     if (isFirst && this.#closeDelayMs > 0) await this.#serveOn();
     this.#webSockets.drain();
     // A connection whose last request ends after the server has closed would be kept alive otherwise.
@@ -147,7 +170,11 @@ interface App {
   readonly webSockets: WebSockets;
 }
 
-function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
+interface AppOptions extends HttpServerOptions {
+  readonly tls: TlsServerOptions | undefined;
+}
+
+function createApp(options: AppOptions, isClosing: () => boolean): App {
   const { broker, logger, basePath, version, audience } = options;
   const chain = audience === "clients" ? undefined : options.chain;
   const fallbacks = createFallbacks({ basePath, logger });
@@ -160,13 +187,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
     logger: false,
     // While closing, requests of connections that are still open are served.
     return503OnClosing: false,
-    keepAliveTimeout: keepAliveTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    http: {
-      maxHeaderSize: headerBytesMax,
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: timeoutCheckIntervalMs,
-    },
+    serverFactory: (handler) => createServer(options.tls, handler),
     // Handlers read the query from the request target themselves.
     routerOptions: { querystringParser: () => ({}) },
     clientErrorHandler: createClientErrorHandler(basePath),
@@ -213,6 +234,19 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
     { prefix: basePath },
   );
   return { app, webSockets: new WebSockets(app, { basePath, logger, budget, routes: options.upgrades ?? [] }) };
+}
+
+function createServer(tls: TlsServerOptions | undefined, handler: RequestListener): Server {
+  const limits = {
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: headersTimeoutMs,
+    connectionsCheckingInterval: timeoutCheckIntervalMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+  };
+  return tls === undefined
+    ? createHttp(limits, handler)
+    : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
 }
 
 function toHostPort(address: AddressInfo | string | null): string {

@@ -4,6 +4,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type Caller, nobody, type Owner, ownerOf, type Principal } from "./caller.ts";
+import type { ClientCertificate } from "./credential.ts";
 import type { Action, Policy } from "./policy.ts";
 
 /** What a call names: a group, which is the default one when left out, and a topic where it has one. */
@@ -26,8 +27,8 @@ export class Access {
   }
 
   /** Who gave a credential. Never throws: a wrong one is refused by {@link authorize} and {@link admit}. */
-  authenticate(credential: string | undefined): Principal {
-    return this.#policy.authenticate(credential);
+  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
+    return this.#policy.authenticate(credential, certificate);
   }
 
   /** Without `named` the action concerns the whole broker. @throws BrokerError 100701, 100702, 200207. */

@@ -1,3 +1,4 @@
+import type { ClientCertificate } from "./credential.ts";
 import type { RuleSet } from "./rule-set.ts";
 
 /** Who stands behind a call, as text that is stored with what they own. */
@@ -47,6 +48,8 @@ export interface Caller {
   /** IP address of the peer, as the listener sees it: behind a proxy, the proxy's. Undefined when the connection ended first. */
   readonly address: string | undefined;
   readonly protocol: Protocol;
+  /** What the client showed when it connected over TLS; undefined for none. */
+  readonly certificate?: ClientCertificate | undefined;
   /** Aborts when the connection has ended, so that nobody reads an answer any more. */
   readonly signal: AbortSignal;
 }

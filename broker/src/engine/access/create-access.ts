@@ -7,7 +7,7 @@ import { allowAll, type Policy } from "./policy.ts";
 import { RulesPolicy } from "./rules-policy.ts";
 
 /** Rights by keys; see {@link KeyRingParts}. */
-export type KeyOptions = Pick<KeyRingParts, "apiKeys" | "roles" | "sha256">;
+export type KeyOptions = Pick<KeyRingParts, "apiKeys" | "roles" | "certificates" | "sha256">;
 
 export interface AccessOptions {
   readonly defaultGroupId: GroupId;

@@ -4,6 +4,14 @@ export interface KeyCredential {
   readonly secret: string;
 }
 
+/** What a client showed when it connected over TLS. An authority that the listener trusts signed it. */
+export interface ClientCertificate {
+  /** Its alternative names with their kinds, such as `DNS:shop.example`. */
+  readonly names: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly validTo: number;
+}
+
 /** 16 hexadecimal digits, and 256 bits in Base64 for URLs. */
 const keyPattern = /^stele_([0-9a-f]{16})_([0-9A-Za-z_-]{43})$/;
 

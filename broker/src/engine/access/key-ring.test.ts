@@ -40,7 +40,12 @@ beforeEach(async () => {
     stop: () => table.stop(),
     listApiKeys: (after: number) => (isReadable ? table.listApiKeys(after) : Promise.reject(new Error("gone"))),
   };
-  ring = new KeyRing({ apiKeys, roles, sha256, clock, logger: silentLogger, onChecked: () => void (checks += 1) });
+  const certificates = [
+    { name: "DNS:shop.example", tenant: "acme", principal: "holder", roles: ["consumer"] },
+    { name: "DNS:other.example", principal: "other", roles: ["consumer"] },
+  ];
+  const onChecked = (): void => void (checks += 1);
+  ring = new KeyRing({ apiKeys, roles, certificates, sha256, clock, logger: silentLogger, onChecked });
   await ring.start();
 });
 afterEach(() => ring.stop());
@@ -150,4 +155,34 @@ it("gives a key with a role that is not configured no right of it", async () => 
 
 it("recalls nobody for an owner that it does not know", () => {
   expect(ring.recall("anonymous" as never)).toMatchObject({ kind: "rejected" });
+});
+
+const certificateOf = (...names: readonly string[]) => ({ names, validTo: clock.now() + 1_000 });
+
+describe("a client certificate", () => {
+  it("is its principal for as long as it is valid, and shares what keys of that principal own", async () => {
+    const certificate = certificateOf("DNS:unknown.example", "DNS:shop.example");
+    const principal = ring.authenticate(undefined, certificate);
+    expect(principal).toMatchObject({ kind: "known", id: "acme/holder", tenant: "acme" });
+    expect(ring.authenticate(undefined, certificate), "one object for each connection").toBe(principal);
+    const scope = { groupId: "1", topic: "acme/a" };
+    expect(ring.rulesOf("acme/holder" as never)?.allows("subscribe", scope)).toBe(true);
+    expect(ring.findFault(principal)).toBeUndefined();
+    await clock.advance(1_000);
+    expect(ring.findFault(principal)).toBe("the certificate is expired");
+  });
+
+  it.each([
+    ["of nobody", ["DNS:unknown.example"], "no name of the certificate is configured"],
+    ["without names", [], "no name of the certificate is configured"],
+    ["of two principals", ["DNS:other.example", "DNS:shop.example"], "several names of the certificate are configured"],
+  ])("%s is refused", (_, names, fault) => {
+    expect(ring.findFault(ring.authenticate(undefined, certificateOf(...names)))).toBe(fault);
+  });
+
+  it("does not count beside a credential", () => {
+    const certificate = certificateOf("DNS:shop.example");
+    expect(ring.authenticate("wrong", certificate).kind).toBe("rejected");
+    expect(ring.authenticate("stele_certificate DNS:shop.example_", certificate).kind).toBe("rejected");
+  });
 });

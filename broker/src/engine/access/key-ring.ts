@@ -1,12 +1,13 @@
 import { BrokerError } from "@stele/wire";
 import { type AccessRule, bindRules, type BoundRule } from "../../domain/access-rule.ts";
+import type { CertificateHolder } from "../../domain/certificate-holder.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { anonymous, type Known, type Owner, type Principal } from "./caller.ts";
-import { equalsInConstantTime, parseKeyCredential } from "./credential.ts";
+import { type ClientCertificate, equalsInConstantTime, parseKeyCredential } from "./credential.ts";
 import { RuleSet } from "./rule-set.ts";
 
 /** Pause, in milliseconds, between two looks for changed keys. A key that is created or revoked counts everywhere after twice that. */
@@ -21,11 +22,16 @@ export interface KeyRingParts {
   readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
   /** SHA-256 of a text, in hexadecimal digits. */
   readonly sha256: (text: string) => string;
+  /** Who the holders of clients' certificates are, by their names. */
+  readonly certificates?: readonly CertificateHolder[] | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called after each look: somebody's rights may have ended. */
   readonly onChecked: () => void;
 }
+
+/** What an entry of a certificate has in place of a key: no credential has this digest. */
+const unissued = { digest: "", createdAt: 0, expiresAt: undefined, revokedAt: undefined, revision: 0 };
 
 interface Entry {
   readonly key: NumberedApiKey;
@@ -39,11 +45,15 @@ interface Union {
   readonly validUntil: number;
 }
 
+const unnamed = { kind: "rejected", reason: "no name of the certificate is configured" } as const;
+const ambiguous = { kind: "rejected", reason: "several names of the certificate are configured" } as const;
 const wrong = { kind: "rejected", reason: "the credential is none of this broker's" } as const;
 
 /** Every key, in memory, at most a second behind the table that all nodes and the command line share. */
 export class KeyRing {
   readonly #parts: KeyRingParts;
+  /** Of each connection the same principal at each call. */
+  readonly #certified = new WeakMap<ClientCertificate, Principal>();
   readonly #entries = new Map<string, Entry>();
   readonly #byOwner = new Map<Owner, Set<string>>();
   readonly #unions = new Map<Owner, Union>();
@@ -55,6 +65,8 @@ export class KeyRing {
 
   constructor(parts: KeyRingParts) {
     this.#parts = parts;
+    for (const { name, ...holder } of parts.certificates ?? [])
+      this.#put({ ...unissued, tenant: undefined, ...holder, id: certificateId(name) });
     this.#trouble = new ReportedTrouble(parts.logger, "keys not read", "keys read again");
   }
 
@@ -71,13 +83,28 @@ export class KeyRing {
     await this.#parts.apiKeys.stop();
   }
 
-  authenticate(credential: string | undefined): Principal {
-    if (credential === undefined) return anonymous;
+  /** A credential counts before a certificate. */
+  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
+    if (credential === undefined) return certificate === undefined ? anonymous : this.#authenticateHolder(certificate);
     const parsed = parseKeyCredential(credential);
     if (parsed === undefined) return wrong;
     const digest = this.#parts.sha256(parsed.secret);
     const entry = this.#entries.get(parsed.id);
     return entry !== undefined && equalsInConstantTime(digest, entry.key.digest) ? entry.principal : wrong;
+  }
+
+  #authenticateHolder(certificate: ClientCertificate): Principal {
+    const principal = this.#certified.get(certificate) ?? this.#findHolder(certificate);
+    this.#certified.set(certificate, principal);
+    return principal;
+  }
+
+  /** Two principals of one certificate would leave open who calls. */
+  #findHolder({ names, validTo }: ClientCertificate): Principal {
+    const found = names.flatMap((name) => this.#entries.get(certificateId(name)) ?? []);
+    const [entry] = found;
+    if (entry === undefined) return unnamed;
+    return found.length > 1 ? ambiguous : { ...entry.principal, expiresAt: validTo };
   }
 
   /** As `Policy.findFault` says. */
@@ -101,7 +128,8 @@ export class KeyRing {
     const key = this.#entries.get(principal.keyId ?? "")?.key;
     if (key === undefined) return this.isAlive(principal.id) ? undefined : "no key of its owner is valid any more";
     if (key.revokedAt !== undefined) return "the key is revoked";
-    return this.#isExpired(key) ? "the key is expired" : undefined;
+    if (this.#isExpired(key)) return "the key is expired";
+    return this.#isExpired(principal) ? "the certificate is expired" : undefined;
   }
 
   /** Whether somebody has a key that is valid. */
@@ -141,7 +169,7 @@ export class KeyRing {
     return key.revokedAt === undefined && !this.#isExpired(key);
   }
 
-  #isExpired({ expiresAt }: NumberedApiKey): boolean {
+  #isExpired({ expiresAt }: Pick<NumberedApiKey, "expiresAt">): boolean {
     return expiresAt !== undefined && expiresAt <= this.#parts.clock.now();
   }
 
@@ -189,6 +217,11 @@ export class KeyRing {
       return bindRules(rules ?? [], { principal, tenant });
     });
   }
+}
+
+/** No key has such an id. */
+function certificateId(name: string): string {
+  return `certificate ${name}`;
 }
 
 function unite(entries: readonly Entry[]): RuleSet {

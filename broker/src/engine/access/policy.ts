@@ -1,4 +1,5 @@
 import { anonymous, type Caller, type Owner, type Principal } from "./caller.ts";
+import type { ClientCertificate } from "./credential.ts";
 
 /**
  * What a right is asked for. `read`: getEvent, getProof, exist, state, list. `administer`: the listings of subscriptions and of skipped
@@ -25,8 +26,11 @@ export interface Scope {
 
 /** Decides who may do what. It answers at once and changes nothing: every publish asks it, in the turn in which it comes. */
 export interface Policy {
-  /** Who gave a credential; undefined for none. A wrong one is remembered in the principal, and refused where a right is asked for. */
-  authenticate(credential: string | undefined): Principal;
+  /**
+   * Who gave a credential, or showed a certificate without giving one. What is wrong is remembered in the principal, and refused where a right is
+   * asked for.
+   */
+  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal;
   /** Why a principal has no rights at all, in words for its client; undefined where it may be asked for rights. @throws BrokerError 200207. */
   findFault(principal: Principal): string | undefined;
   /** Why everybody is refused at the moment; undefined where nobody is for that. */

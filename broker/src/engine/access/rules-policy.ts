@@ -1,5 +1,6 @@
 import type { RuleAction } from "../../domain/access-rule.ts";
 import type { Caller, Owner, Principal } from "./caller.ts";
+import type { ClientCertificate } from "./credential.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Action, Policy, Scope } from "./policy.ts";
 
@@ -24,8 +25,8 @@ export class RulesPolicy implements Policy {
     this.#keys = keys;
   }
 
-  authenticate(credential: string | undefined): Principal {
-    return this.#keys.authenticate(credential);
+  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
+    return this.#keys.authenticate(credential, certificate);
   }
 
   findFault(principal: Principal): string | undefined {

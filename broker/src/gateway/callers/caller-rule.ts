@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { TLSSocket } from "node:tls";
 import { quote } from "@stele/wire";
 import { HostRule } from "./host-rule.ts";
 import type { OriginRule } from "./origin-rule.ts";
@@ -48,7 +49,7 @@ export class CallerRule {
     return isHostDoubled(rawHeaders) ? "the request has more than one Host header" : undefined;
   }
 
-  #findPageFault({ headers }: IncomingMessage): string | undefined {
+  #findPageFault({ headers, socket }: IncomingMessage): string | undefined {
     const site = headers["sec-fetch-site"];
     const { origin, host } = headers;
     if (site === undefined && origin === undefined) return undefined;
@@ -59,7 +60,8 @@ export class CallerRule {
       const page = origin === undefined ? "another site" : quote(origin);
       return `a web page of ${page} sent the request; ${originsSetting} lets origins in`;
     }
-    if (origin === undefined || origin === `http://${host}`) return undefined;
+    if (origin === undefined || origin === `${socket instanceof TLSSocket ? "https" : "http"}://${host}`)
+      return undefined;
     return `web pages of ${quote(origin)} may not call; ${originsSetting} lets origins in`;
   }
 }

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { anonymous, type Caller, type Principal, type Protocol } from "../../engine/access/caller.ts";
+import type { ClientCertificate } from "../../engine/access/credential.ts";
 import type { Broker } from "../../engine/broker.ts";
+import { certificateOf } from "./client-certificate.ts";
 import { readCredential } from "./credential.ts";
 
 interface Held {
@@ -34,8 +36,10 @@ export class ConnectionCallers {
     if (held !== undefined && held.credential === credential && held.caller.principal.kind !== "rejected") {
       return held.caller;
     }
-    const principal = this.#broker?.authenticate(credential) ?? anonymous;
-    const caller = held?.callers.get(principal) ?? new ConnectionCaller(socket, this.#protocol, principal);
+    const certificate = held === undefined ? certificateOf(socket) : held.caller.certificate;
+    const principal = this.#broker?.authenticate(credential, certificate) ?? anonymous;
+    const caller =
+      held?.callers.get(principal) ?? new ConnectionCaller(socket, this.#protocol, { principal, certificate });
     const callers = held?.callers ?? new Map<Principal, Caller>();
     this.#bySocket.set(socket, { credential, caller, callers: callers.set(principal, caller) });
     return caller;
@@ -46,12 +50,18 @@ class ConnectionCaller implements Caller {
   readonly principal: Principal;
   readonly address: string | undefined;
   readonly protocol: Protocol;
+  readonly certificate: ClientCertificate | undefined;
   readonly #socket: Socket;
   #signal: AbortSignal | undefined;
 
-  constructor(socket: Socket, protocol: Protocol, principal: Principal) {
+  constructor(
+    socket: Socket,
+    protocol: Protocol,
+    { principal, certificate }: Pick<Caller, "principal" | "certificate">,
+  ) {
     this.#socket = socket;
     this.principal = principal;
+    this.certificate = certificate;
     this.address = socket.remoteAddress;
     this.protocol = protocol;
   }

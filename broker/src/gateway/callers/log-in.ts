@@ -9,11 +9,12 @@ export interface Login {
 
 /** The caller of a connection, as whoever gave the login. */
 export function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Caller {
-  const { address, protocol } = caller;
+  const { address, protocol, certificate } = caller;
   return {
-    principal: broker.authenticate(toCredential(login)),
+    principal: broker.authenticate(toCredential(login), certificate),
     address,
     protocol,
+    certificate,
     get signal() {
       return caller.signal;
     },

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectTcp } from "node:net";
@@ -6,20 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { createCertificate } from "../testing/certificates.ts";
 import { MqttWorld } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { readCertificate } from "../shared/connection/tls/certificate.ts";
 import type { TlsListener } from "../shared/connection/tls/tls-listener.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stele-tls-"));
-const files = { certificateFile: join(folder, "certificate.pem"), keyFile: join(folder, "key.pem") };
-const other = { certificateFile: join(folder, "other.pem"), keyFile: join(folder, "other-key.pem") };
-
-function createCertificate({ certificateFile, keyFile }: typeof files, name: string): void {
-  const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-  const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost"];
-  execFileSync("openssl", [...form, "-keyout", keyFile, "-out", certificateFile, ...names], { stdio: "ignore" });
-}
+const files = { certificateFile: join(folder, "certificate.pem"), keyFile: join(folder, "key.pem"), clientCaFile: "" };
+const other = { certificateFile: join(folder, "other.pem"), keyFile: join(folder, "other-key.pem"), clientCaFile: "" };
 
 beforeAll(() => {
   createCertificate(files, "first");
@@ -80,6 +74,8 @@ it("closes a connection that does not finish its handshake in time, and one that
 it.each([
   ["a missing file", { keyFile: "/nowhere/key.pem" }, /^The key for MQTT over TLS cannot be read: ENOENT.*nowhere/],
   ["a certificate that is none", { certificateFile: join(folder, "text") }, /text is no certificate in PEM/],
+  ["a missing authority of clients", { clientCaFile: "/nowhere/ca.pem" }, /^The authority of clients of MQTT.*ENOENT/],
+  ["an authority of clients that is none", { clientCaFile: join(folder, "text") }, /text is no certificate in PEM/],
   [
     "the key of another certificate",
     { keyFile: other.keyFile },

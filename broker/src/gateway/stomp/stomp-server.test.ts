@@ -100,7 +100,11 @@ it("counts answers by command and code", async () => {
 it("serves STOMP over TLS", async () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-stomp-tls-"));
   ends.push(() => rmSync(folder, { recursive: true, force: true }));
-  const files = { certificateFile: join(folder, "certificate.pem"), keyFile: join(folder, "key.pem") };
+  const files = {
+    certificateFile: join(folder, "certificate.pem"),
+    keyFile: join(folder, "key.pem"),
+    clientCaFile: "",
+  };
   const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
   const names = ["-subj", "/CN=stomp", "-addext", "subjectAltName=DNS:localhost"];
   const out = ["-keyout", files.keyFile, "-out", files.certificateFile];

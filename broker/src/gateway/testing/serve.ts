@@ -26,6 +26,8 @@ export interface Served extends AsyncDisposable {
   readonly errors: readonly LogLine[];
   /** Lines at level warn. */
   readonly warnings: readonly LogLine[];
+  /** Reads the certificate again. */
+  readonly reload: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -59,5 +61,6 @@ export async function serve(
     await server.drain();
     await server.close();
   };
-  return { url, calls, callers, errors, warnings, close, [Symbol.asyncDispose]: close };
+  const reload = (): void => server.reload();
+  return { url, calls, callers, errors, warnings, reload, close, [Symbol.asyncDispose]: close };
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 
 /** A request that asked for an upgrade, as the server hands it over: its parser is gone. */
 export interface UpgradeRequest {
@@ -21,5 +22,5 @@ export function serveAsPlain(server: Server, { request, socket, head }: UpgradeR
     if (name.toLowerCase() !== "upgrade") lines.push(`${name}: ${value}`);
   }
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
-  server.emit("connection", socket);
+  server.emit(socket instanceof TLSSocket ? "secureConnection" : "connection", socket);
 }

@@ -9,7 +9,7 @@ export interface Connected {
 }
 
 export interface ConnectionsOptions {
-  readonly protocol: Protocol;
+  readonly protocol: Extract<Protocol, "MQTT" | "STOMP">;
   /** Connections open at once, over all transports together; further ones are closed at once. */
   readonly connectionsMax: number;
   /** How long a connection may take until it is one of the protocol. */

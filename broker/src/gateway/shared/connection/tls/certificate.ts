@@ -1,7 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import type { Protocol } from "../../../../engine/access/caller.ts";
+
+/** What is served over TLS. */
+export type TlsProtocol = "HTTP" | "MQTT" | "STOMP";
 
 /** Where the certificate and its key are, in PEM. */
 export interface CertificateFiles {
@@ -9,17 +11,22 @@ export interface CertificateFiles {
   readonly certificateFile: string;
   /** Without a pass phrase. */
   readonly keyFile: string;
+  /** The authorities of clients' certificates; empty where clients show none. */
+  readonly clientCaFile: string;
 }
 
 /** A certificate and the key that belongs to it. */
 export interface Certificate {
   readonly cert: Buffer;
   readonly key: Buffer;
+  /** Undefined where clients show no certificate. */
+  readonly clientCa: Buffer | undefined;
   readonly validTo: Date;
 }
 
 /** @throws Error that names the file, what is wrong with it and what to do. */
-export function readCertificate({ certificateFile, keyFile }: CertificateFiles, protocol: Protocol): Certificate {
+export function readCertificate(files: CertificateFiles, protocol: TlsProtocol): Certificate {
+  const { certificateFile, keyFile, clientCaFile } = files;
   const cert = readPem(certificateFile, `certificate for ${protocol}`);
   const key = readPem(keyFile, `key for ${protocol}`);
   const { validTo } = parseCertificate(cert, certificateFile);
@@ -30,7 +37,9 @@ export function readCertificate({ certificateFile, keyFile }: CertificateFiles, 
       cause,
     });
   }
-  return { cert, key, validTo: new Date(validTo) };
+  const clientCa = clientCaFile === "" ? undefined : readPem(clientCaFile, `authority of clients of ${protocol}`);
+  if (clientCa !== undefined) parseCertificate(clientCa, clientCaFile);
+  return { cert, key, clientCa, validTo: new Date(validTo) };
 }
 
 const keyAdvice = "Give the private key of that certificate, in PEM and without a pass phrase.";

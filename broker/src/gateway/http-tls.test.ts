@@ -1,0 +1,141 @@
+import { once } from "node:events";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect as connectTcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { anonymous } from "../engine/access/caller.ts";
+import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
+import { readNames } from "./callers/client-certificate.ts";
+import { createCertificate } from "./testing/certificates.ts";
+import { type Served, serve } from "./testing/serve.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "stele-https-"));
+const filesOf = (name: string): CertificateFiles => ({
+  certificateFile: join(folder, `${name}.pem`),
+  keyFile: join(folder, `${name}-key.pem`),
+  clientCaFile: "",
+});
+const [files, other] = [filesOf("server"), filesOf("other")];
+
+beforeAll(() => {
+  createCertificate(files, "first");
+  createCertificate(other, "second");
+});
+const sockets: TLSSocket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const serveTls = (): Promise<Served> => serve({ exist: async () => true }, { certificate: files });
+
+async function open({ url }: Served, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const ca = readFileSync(files.certificateFile);
+  const socket = connect({
+    port: Number(new URL(url).port),
+    host: "127.0.0.1",
+    servername: "localhost",
+    ca,
+    ...options,
+  });
+  sockets.push(socket);
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+async function ask(socket: TLSSocket, fields = ""): Promise<string> {
+  socket.write(`GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n${fields}\r\n`);
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  return chunk.toString();
+}
+
+it("serves HTTP over TLS, and names its address so", async () => {
+  await using served = await serveTls();
+  expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+  expect(await ask(await open(served))).toMatch(/^HTTP\/1\.1 200 [^]*true$/);
+});
+
+it("takes a renewed certificate, and connections that are open go on", async () => {
+  await using served = await serveTls();
+  const before = await open(served);
+  copyFileSync(other.keyFile, files.keyFile); // half of a renewal
+  served.reload();
+  expect(await ask(await open(served))).toContain("true");
+  const former = readFileSync(files.certificateFile);
+  copyFileSync(other.certificateFile, files.certificateFile);
+  served.reload();
+  const after = await open(served);
+  expect(after.getPeerCertificate().subject.CN).toBe("second");
+  expect(await ask(before)).toContain("true");
+  expect(before.getPeerX509Certificate()?.toString()).toBe(former.toString());
+  const context = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ciphers: "ALL:@SECLEVEL=0" } as const;
+  await expect(open(served, context), "the renewed one keeps the lowest version").rejects.toThrow(
+    /version|closed|ended/i,
+  );
+  after.destroy();
+  createCertificate(files, "first");
+});
+
+it("takes pages of its own https origin for its own, and others not", async () => {
+  await using served = await serveTls();
+  const [own, plain] = ["https://localhost", "http://localhost"];
+  expect(await ask(await open(served), `origin: ${own}\r\n`)).toMatch(/^HTTP\/1\.1 200/);
+  expect(await ask(await open(served), `origin: ${plain}\r\n`)).toMatch(/^HTTP\/1\.1 403/);
+});
+
+it("serves a request that asks for another protocol", async () => {
+  await using served = await serveTls();
+  const fields = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
+  expect(await ask(await open(served), fields)).toMatch(/^HTTP\/1\.1 200/);
+});
+
+it("refuses to renegotiate", async () => {
+  await using served = await serveTls();
+  const socket = await open(served, { maxVersion: "TLSv1.2" });
+  const failure = await new Promise((resolve) => {
+    socket.once("error", resolve);
+    socket.renegotiate({}, resolve);
+  });
+  expect(String(failure)).toMatch(/no renegotiation|NO_RENEGOTIATION/i);
+});
+
+it("closes a connection that speaks no TLS", async () => {
+  await using served = await serveTls();
+  const socket = connectTcp(Number(new URL(served.url).port), "127.0.0.1");
+  socket.on("error", () => {});
+  let answer = "";
+  socket.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
+  socket.write("GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  await once(socket, "close");
+  expect(answer).not.toContain("HTTP/1.1");
+});
+
+it("hands over the certificate that a client showed", async () => {
+  const certificates: unknown[] = [];
+  const authenticate = (_: unknown, certificate: unknown) => {
+    certificates.push(certificate);
+    return anonymous;
+  };
+  const certificate = { ...files, clientCaFile: files.certificateFile };
+  await using served = await serve({ exist: async () => true, authenticate }, { certificate });
+  const [cert, key] = [readFileSync(files.certificateFile), readFileSync(files.keyFile)];
+  const socket = await open(served, { cert, key });
+  expect(await ask(socket)).toContain("true");
+  const validTo = Date.parse(socket.getPeerCertificate().valid_to);
+  expect(certificates).toEqual([{ names: ["DNS:localhost", "URI:stele:test"], validTo }]);
+});
+
+it.each([
+  ["", []],
+  [
+    "DNS:a.example, URI:spiffe://a/b, IP Address:127.0.0.1",
+    ["DNS:a.example", "URI:spiffe://a/b", "IP Address:127.0.0.1"],
+  ],
+  ['DNS:a.example, URI:"http://x, DNS:admin.example"', ["DNS:a.example"]],
+  ['URI:"\\", DNS:admin.example"', []],
+  ["DNS:", []],
+])("reads the names of %j", (text, names) => {
+  expect(readNames(text)).toEqual(names);
+});

@@ -1,0 +1,96 @@
+import { constants } from "node:crypto";
+import type { SecureContextOptions, Server } from "node:tls";
+import type { Logger } from "../../../../lib/logger.ts";
+import { certificateReloadMs } from "../limits.ts";
+import { type Certificate, type CertificateFiles, readCertificate, type TlsProtocol } from "./certificate.ts";
+
+/** Suites with forward secrecy and authenticated encryption; those of TLS 1.3 first. */
+const ciphers = [
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+  "TLS_AES_128_GCM_SHA256",
+  ...["ECDSA", "RSA"].flatMap((kind) => [
+    `ECDHE-${kind}-AES128-GCM-SHA256`,
+    `ECDHE-${kind}-AES256-GCM-SHA384`,
+    `ECDHE-${kind}-CHACHA20-POLY1305`,
+  ]),
+].join(":");
+
+export interface RenewedCertificateOptions {
+  readonly protocol: TlsProtocol;
+  readonly files: CertificateFiles;
+  readonly logger: Logger;
+}
+
+/** What a server over TLS is made with. */
+export interface TlsServerOptions extends SecureContextOptions {
+  /** Whether each client must show a certificate; a handshake without one, or with one of another authority, fails. */
+  readonly requestCert: boolean;
+  readonly rejectUnauthorized: boolean;
+}
+
+/** The certificate of a server, read again while the server listens. Connections that are open keep the one that they have. */
+export class RenewedCertificate {
+  readonly #options: RenewedCertificateOptions;
+  #certificate: Certificate;
+  #problem: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @throws Error that says what is wrong with the files. */
+  constructor(options: RenewedCertificateOptions) {
+    this.#options = options;
+    this.#certificate = readCertificate(options.files, options.protocol);
+    this.#warnOfExpiry();
+  }
+
+  get serverOptions(): TlsServerOptions {
+    const asksClients = this.#certificate.clientCa !== undefined;
+    return { ...toContext(this.#certificate), requestCert: asksClients, rejectUnauthorized: asksClients };
+  }
+
+  /** Reads the files again every minute. */
+  watchFor(server: Server): void {
+    this.#timer = setInterval(() => this.reload(server), certificateReloadMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Takes renewed files. While they are wrong, those before stay, and the log says so once. */
+  reload(server: Server): void {
+    const { files, logger, protocol } = this.#options;
+    try {
+      const found = readCertificate(files, protocol);
+      this.#problem = undefined;
+      if (isSame(found, this.#certificate)) return;
+      this.#certificate = found;
+      server.setSecureContext(toContext(found));
+      logger.info(`${protocol} certificate renewed`, { file: files.certificateFile, validTo: found.validTo });
+      this.#warnOfExpiry();
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      if (problem !== this.#problem)
+        logger.warn(`${protocol} certificate not renewed; the former one serves on`, { problem });
+      this.#problem = problem;
+    }
+  }
+
+  #warnOfExpiry(): void {
+    const { validTo } = this.#certificate;
+    if (validTo.getTime() > Date.now()) return;
+    const { files, logger, protocol } = this.#options;
+    logger.warn(`${protocol} certificate has expired; clients refuse it`, { file: files.certificateFile, validTo });
+  }
+}
+
+/** A renegotiation costs the server many times what it costs the client. */
+function toContext({ cert, key, clientCa }: Certificate): SecureContextOptions {
+  const ca = clientCa === undefined ? {} : { ca: clientCa };
+  return { cert, key, ...ca, ciphers, minVersion: "TLSv1.2", secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
+}
+
+function isSame(left: Certificate, right: Certificate): boolean {
+  const isSameCa = left.clientCa === undefined || (right.clientCa?.equals(left.clientCa) ?? false);
+  return isSameCa && left.cert.equals(right.cert) && left.key.equals(right.key);
+}
