@@ -10,7 +10,7 @@ import { createMemoryStore } from "./memory/memory-store.ts";
 import { createPostgresStore } from "./sql/postgres/postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./sql/postgres/testing/postgres-server.ts";
 import { createSqlStore } from "./sql/sql-store.ts";
-import { temporaryFile } from "./temporary-file.contract.ts";
+import { migratedFile } from "./sql/migrated-file.contract.ts";
 
 const names = ["a", "b", "c"].map((name) => parseTopicName(name));
 const nameArbitrary = fc.constantFrom(...names);
@@ -106,7 +106,7 @@ function countNaively(batches: readonly EventBatch[], name: TopicName, after: Po
 /** Returns one empty store of each kind under test, not started. */
 type CreateStores = () => Promise<readonly Store[]>;
 
-const createEmbedded: CreateStores = async () => [createMemoryStore(), createSqlStore({ file: temporaryFile() })];
+const createEmbedded: CreateStores = async () => [createMemoryStore(), createSqlStore({ file: await migratedFile() })];
 
 describe("the memory and the SQLite store", () => {
   it("read and count any history like the model", async () => readAnyHistory(createEmbedded, 40));

@@ -5,7 +5,7 @@ import type { Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { createSqlStore } from "../../store/sql/sql-store.ts";
-import { temporaryFile } from "../../store/temporary-file.contract.ts";
+import { migratedFile } from "../../store/sql/migrated-file.contract.ts";
 import type { PublishOutcome } from "../broker.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
 import { type Fault, faults, FaultyPorts } from "../testing/faulty-ports.ts";
@@ -69,8 +69,8 @@ function noteAnswers(
 }
 
 /** Publishes every key until it is answered with SUCCESS, with a fault at call `at`. Returns whether there was such a call. */
-async function runWithFault(createStore: () => Store, at: number, fault: Fault): Promise<boolean> {
-  const world = new World(createStore());
+async function runWithFault(createStore: () => Promise<Store>, at: number, fault: Fault): Promise<boolean> {
+  const world = new World(await createStore());
   const ports = new FaultyPorts(at, fault);
   let broker = await world.start(ports);
   const opened = broker.open({ topic: "a", groupId: undefined });
@@ -98,8 +98,8 @@ async function runWithFault(createStore: () => Store, at: number, fault: Fault):
 }
 
 it.each([
-  ["memory", () => createMemoryStore()],
-  ["SQLite", () => new StoreOverLives(createSqlStore({ file: temporaryFile() })).store],
+  ["memory", async () => createMemoryStore()],
+  ["SQLite", async () => new StoreOverLives(createSqlStore({ file: await migratedFile() })).store],
 ] as const)(
   "each key is one event, whichever port call fails or is the last of a process (%s)",
   async (_, createStore) => {

@@ -4,14 +4,14 @@ import { testStore } from "../../ports/store.contract.ts";
 import { subscriptionOf, webhookTo } from "../../ports/store-examples.contract.ts";
 import { createMemoryStore } from "../memory/memory-store.ts";
 import { createSqlStore } from "../sql/sql-store.ts";
-import { temporaryFile } from "../temporary-file.contract.ts";
+import { migratedFile } from "../sql/migrated-file.contract.ts";
 import { SecretBox } from "./secret-box.ts";
 import { createSealedStore } from "./sealed-store.ts";
 import { keysOf } from "./testing/keys.ts";
 
 const options = { box: new SecretBox(keysOf("new", "old")), logger: silentLogger };
 testStore("a sealed memory", async () => createSealedStore(createMemoryStore(), options));
-testStore("a sealed SQLite", async () => createSealedStore(createSqlStore({ file: temporaryFile() }), options));
+testStore("a sealed SQLite", async () => createSealedStore(createSqlStore({ file: await migratedFile() }), options));
 
 describe("a sealed store", () => {
   const one = {

@@ -23,6 +23,7 @@ import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { testSessionStore } from "../../ports/session-store.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
+import { migratedFile } from "./migrated-file.contract.ts";
 import { schemaVersion } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
@@ -31,15 +32,15 @@ import { testSqlSessionDamage } from "./sql-session-damage.contract.ts";
 import { testSqlStatements } from "./sql-statements.contract.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
-testGroupRecords("SQLite", async () => createSqlStore({ file: temporaryFile() }));
-testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
-testPublishKeys("SQLite", async () => createSqlStore({ file: temporaryFile() }));
-testSecretRows("SQLite", async () => createSqlStore({ file: temporaryFile() }));
-testSqlDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
-testSqlSessionDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
-testSqlStatements("SQLite", async () => createSqliteBackend(temporaryFile()));
-testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
-testSessionStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
+testGroupRecords("SQLite", async () => createSqlStore({ file: await migratedFile() }));
+testJournal("SQLite", async () => createSqlStore({ file: await migratedFile() }));
+testPublishKeys("SQLite", async () => createSqlStore({ file: await migratedFile() }));
+testSecretRows("SQLite", async () => createSqlStore({ file: await migratedFile() }));
+testSqlDamage("SQLite", async () => createSqliteBackend(await migratedFile()));
+testSqlSessionDamage("SQLite", async () => createSqliteBackend(await migratedFile()));
+testSqlStatements("SQLite", async () => createSqliteBackend(await migratedFile()));
+testStore("SQLite", async () => createSqlStore({ file: await migratedFile() }));
+testSessionStore("SQLite", async () => createSqlStore({ file: await migratedFile() }));
 
 describe("the SQLite store", () => {
   let file: string;
