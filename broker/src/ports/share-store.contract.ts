@@ -184,6 +184,27 @@ export function testShares(store: () => Store): void {
     expect(await take({ ...share, epoch: share.epoch + 1 }, first, places)).toBe("refused");
   });
 
+  it("takes back a gift although the member's session has gone on under another epoch, and none of a later take", async () => {
+    const own = { ...filterOf(9), filter: parseTopicFilter("own") };
+    await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });
+    await take(share, first, places);
+    await sessions().removeSessionFilter(own.id);
+    const gifts = places.map((place) => ({ topic, position: place, to: first }));
+    await sessions().returnShared({ id: share.id, gifts });
+    expect(await returned(share.id)).toEqual([...places]);
+    await take(await find(), await claim(1), places);
+    await sessions().returnShared({ id: share.id, gifts });
+    expect(await returned(share.id)).toEqual([]);
+  });
+
+  it("takes back nothing of a take that another node made under the same epoch", async () => {
+    const second = await join(2);
+    await take(share, second, places);
+    const gifts = places.map((place) => ({ topic, position: place, to: first }));
+    await sessions().returnShared({ id: share.id, gifts });
+    expect(await returned(share.id)).toEqual([]);
+  });
+
   it("lets a member keep what it has when its session goes on under another epoch", async () => {
     const own = { ...filterOf(9), filter: parseTopicFilter("own") };
     await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });

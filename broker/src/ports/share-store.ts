@@ -54,6 +54,6 @@ export interface ShareStore {
    * member has another epoch; nothing has changed.
    */
   takeShared(take: ShareTake): Promise<"taken" | "refused" | "member-refused">;
-  /** Takes back gifts of a take whose outcome is not known, under the next epoch. */
+  /** Takes back gifts of a take whose outcome is not known, under the next epoch: also from a session that has gone on under another epoch. */
   returnShared(take: Pick<ShareTake, "id" | "gifts">): Promise<void>;
 }

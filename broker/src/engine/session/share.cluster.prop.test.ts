@@ -261,8 +261,7 @@ async function run({ begin: placed, steps, delaysMs }: History) {
   await advance(2 * goneMs);
   for (const client of clients) client.hangUpFormer();
   await advance(goneMs);
-  // A take whose answer is lost just before a roll-back leaves its event with the member until that one's connection ends.
-  const isJudged = clients.some(({ isMember }) => isMember) && !steps.some(({ kind }) => kind === "reorganise");
+  const isJudged = clients.some(({ isMember }) => isMember);
   await acknowledgeAll(clients);
   const byMembers = new Set(acknowledged);
   for (const client of clients) client.die();

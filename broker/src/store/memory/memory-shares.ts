@@ -5,11 +5,16 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
 import type { ShareGift, SharePlace, ShareTake, StoredShare } from "../../ports/share-store.ts";
 
+interface TakenGift extends ShareGift {
+  /** The epoch that the session had when the share gave it the event. */
+  readonly givenEpoch: number;
+}
+
 interface KeptShare extends StoredShare {
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
   /** What members have, by position. */
-  readonly events: Map<Position, ShareGift>;
+  readonly events: Map<Position, TakenGift>;
 }
 
 export interface MemorySharesOptions {
@@ -43,7 +48,7 @@ export class MemoryShares {
     const kept = this.#kept.get(id);
     if (kept?.epoch !== epoch) return "refused";
     for (const position of dropped) kept.events.delete(position);
-    for (const gift of gifts) kept.events.set(gift.position, gift);
+    for (const gift of gifts) kept.events.set(gift.position, { ...gift, givenEpoch: gift.to.epoch });
     this.#kept.set(id, { ...kept, cursor, epoch: epoch + 1 });
     return "taken";
   }
@@ -54,7 +59,7 @@ export class MemoryShares {
     this.#kept.set(id, { ...kept, epoch: kept.epoch + 1 });
     for (const { position, to } of gifts) {
       const known = kept.events.get(position);
-      if (known?.to.id !== to.id || known.to.epoch !== to.epoch) continue;
+      if (known?.to.id !== to.id || known.givenEpoch !== to.epoch) continue; // it may have another epoch now
       kept.events.set(position, { ...known, to: { ...to, epoch: -1 } }); // no session has this epoch
     }
   }

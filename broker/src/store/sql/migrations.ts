@@ -16,6 +16,7 @@ const migrations: readonly Migration[] = [
   dropMaintainedCount,
   createShares,
   coverStarts,
+  addGivenEpoch,
 ];
 
 /** Newest version that this program knows. */
@@ -354,6 +355,14 @@ async function indexDetached({ schema }: Kysely<Schema>): Promise<void> {
 
 async function addSubscriptionPrincipal({ schema }: Kysely<Schema>): Promise<void> {
   await schema.alterTable("subscriptions").addColumn("principal", "text").execute();
+}
+
+/** Rows of earlier versions are of takes whose outcome their nodes knew: none is taken back. */
+async function addGivenEpoch({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .alterTable("share_events")
+    .addColumn("given_epoch", "bigint", (column) => column.notNull().defaultTo(-1))
+    .execute();
 }
 
 async function dropMaintainedCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {

@@ -197,6 +197,8 @@ export interface ShareEventTable {
   readonly topic: string;
   readonly session_id: string;
   readonly session_epoch: number;
+  /** The epoch that the session had when the share gave it the event. */
+  readonly given_epoch: number;
   readonly checksum: number;
 }
 

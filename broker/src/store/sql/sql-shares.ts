@@ -93,7 +93,7 @@ export class SqlShares implements ShareStore {
           .where("share_id", "=", id)
           .where("position", "=", position)
           .where("session_id", "=", to.id)
-          .where("session_epoch", "=", to.epoch)
+          .where("given_epoch", "=", to.epoch) // it may have another one now
           .execute();
       }
     });
@@ -246,7 +246,8 @@ async function deleteEvents(
 }
 
 function toRow(share: ShareId, { position, topic, to }: ShareGift) {
-  return toShareEventRow({ share_id: share, position, topic, session_id: to.id, session_epoch: to.epoch });
+  const place = { share_id: share, position, topic };
+  return toShareEventRow({ ...place, session_id: to.id, session_epoch: to.epoch, given_epoch: to.epoch });
 }
 
 function byText(left: StoredFilter, right: StoredFilter): number {

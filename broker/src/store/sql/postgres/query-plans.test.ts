@@ -191,7 +191,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
       `insert into subscriptions
        select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
-      `insert into share_events select 'share-' || n % 100, n, 'a', 'session-' || n % 1000, 0, 0 from generate_series(1, 20000) n`,
+      `insert into share_events (share_id, position, topic, session_id, session_epoch, checksum) select 'share-' || n % 100, n, 'a', 'session-' || n % 1000, 0, 0 from generate_series(1, 20000) n`,
     ];
     for (const statement of statements) await server.query(statement);
   }
