@@ -14,7 +14,6 @@ import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
 import { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
 import type { SocketListener } from "./gateway/shared/connection/socket-listener.ts";
-import { KnownTopics } from "./gateway/shared/connection/topic-opener.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
 import type { MetricsRegistry } from "./telemetry/metrics.ts";
@@ -39,7 +38,7 @@ interface HttpOptions extends ListenerOptions {
 /** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
 export function createListeners(config: Config, options: ListenerOptions): readonly PlacedListener[] {
   const budget = new MemoryBudget({ bytesMax: config.memoryInFlightBytesMax, metrics: options.metrics });
-  const shared = { memory: new ConnectionMemory(budget), known: new KnownTopics() };
+  const shared = { memory: new ConnectionMemory(budget) };
   const create = {
     mqtt: () => createMqtt(config, { ...options, ...shared }),
     stomp: () => createStomp(config, { ...options, ...shared }),

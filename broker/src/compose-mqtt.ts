@@ -5,7 +5,6 @@ import { MqttServer } from "./gateway/mqtt/mqtt-server.ts";
 import { reason } from "./gateway/mqtt/reason-codes.ts";
 import type { MqttSettings } from "./gateway/mqtt/settings.ts";
 import type { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
-import type { KnownTopics } from "./gateway/shared/connection/topic-opener.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
 import type { MetricsRegistry } from "./telemetry/metrics.ts";
@@ -16,7 +15,6 @@ interface MqttDependencies {
   readonly randomness: Randomness;
   readonly metrics: MetricsRegistry;
   readonly memory: ConnectionMemory;
-  readonly known: KnownTopics;
 }
 
 /** The MQTT listener that the settings describe. */

@@ -1,7 +1,6 @@
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
 import type { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
-import type { KnownTopics } from "./gateway/shared/connection/topic-opener.ts";
 import { createStandardProfile } from "./gateway/stomp/profile.ts";
 import type { StompSettings } from "./gateway/stomp/settings.ts";
 import { StompServer } from "./gateway/stomp/stomp-server.ts";
@@ -16,7 +15,6 @@ interface StompDependencies {
   readonly randomness: Randomness;
   readonly metrics: MetricsRegistry;
   readonly memory: ConnectionMemory;
-  readonly known: KnownTopics;
 }
 
 /** The STOMP listener that the settings describe. */

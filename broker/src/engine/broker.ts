@@ -30,6 +30,16 @@ export interface PublishCall extends TopicCall {
    * client forgot that it used one, the publish that differs takes the key.
    */
   readonly sessionId?: string | undefined;
+  /** Undefined for a publish that opens no topic, and whose place in the order of the group nobody waits for. */
+  readonly placement?: Placement | undefined;
+}
+
+/** How a connection keeps the order of its publishes. It submits nothing more before the publish has its place, or has settled. */
+export interface Placement {
+  /** The publish opens its topic, which does not exist; throws to refuse. Undefined if publishes open no topics: then 100101. */
+  readonly onOpening: (() => void) | undefined;
+  /** Whatever is submitted from now on comes after it. Called within `submit` if the topic is known. */
+  readonly onPlaced: () => void;
 }
 
 /** A key of a session. */
@@ -261,7 +271,8 @@ export interface Broker {
   /**
    * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
    * in time, with REFUSED (100101, 100112, 100114, 200202, 200205, 200300, 200301) when it was not published. Throws what is wrong with the call itself.
-   * Events of one topic are committed in the order in which they were submitted.
+   * Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, a topic that does not exist is
+   * opened by the same transaction; then it is also REFUSED with 100113 or 100702.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /**

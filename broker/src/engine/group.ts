@@ -3,6 +3,7 @@ import { type GroupId, orDefaultGroup, parseGroupId } from "../domain/group-id.t
 import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import { ReadWriteLock } from "../lib/read-write-lock.ts";
+import { Semaphore } from "../lib/semaphore.ts";
 import { SingleFlight } from "../lib/single-flight.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -15,6 +16,7 @@ import { ChainDamage } from "./integrity/chain-damage.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
 import { ClaimRecorder } from "./publish/claim-recorder.ts";
+import { openingPublishesMax } from "./publish/first-publish.ts";
 import { KeyJanitor } from "./publish/key-janitor.ts";
 import type { NodesView } from "./publish/nodes-view.ts";
 import { OpenTopics } from "./publish/open-topics.ts";
@@ -53,6 +55,8 @@ export class Group {
   readonly progress = new IndexProgress();
   readonly batcher: Batcher;
   readonly topics: OpenTopics;
+  /** Turns of the publishes that open their topic. */
+  readonly openings = new Semaphore(openingPublishesMax);
   /** Publishes that are named by a key. */
   readonly once: PublishOnce;
   /** Publishes that go together. */

@@ -91,9 +91,21 @@ export class GuardedBroker implements Broker {
     return { ...page, topics: page.topics.filter(({ name }) => !name.startsWith("$") || mayRead(name)) };
   }
 
+  /** The right to open is asked for when the topic turns out to be missing. */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
-    this.#options.access.authorize(caller, "publish", call);
-    this.#options.inlet.submit(call, onSettled, keyScopeOf(caller.principal));
+    const { access, inlet } = this.#options;
+    access.authorize(caller, "publish", call);
+    const onOpening = call.placement?.onOpening;
+    const mayOpen =
+      onOpening &&
+      ((): void => {
+        access.authorize(caller, "open", call);
+        onOpening();
+      });
+    inlet.submit(call, onSettled, {
+      callersScope: keyScopeOf(caller.principal),
+      mayOpen,
+    });
   }
 
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {

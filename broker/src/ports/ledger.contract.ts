@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EventPayload } from "../domain/event.ts";
 import type { Address } from "../domain/topic.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
-import type { BatchOutcome, BlockRef, Ledger, LedgerBlock, LedgerEntry, OutgoingBatch } from "./ledger.ts";
+import type { BatchOutcome, Ledger, OutgoingBatch, TopicOpening } from "./ledger.ts";
+import { collect, collectAll, contents, expectOrdered, flat, refOf } from "./testing/followed-blocks.ts";
 import { toOutgoingBatch } from "./testing/outgoing-batch.ts";
 
 /** A batch that a foreign account writes directly to the contract; its claims may be false. */
@@ -35,37 +36,6 @@ const event = (text: string, extensions: EventPayload["extensions"] = []): Event
   extensions,
 });
 
-const flat = (blocks: readonly LedgerBlock[]): LedgerEntry[] => blocks.flatMap((block) => block.entries);
-
-/** The final block of that number; undefined before the first. */
-async function refOf(ledger: Ledger, number: number): Promise<BlockRef | undefined> {
-  const hash = number < 0 ? undefined : await ledger.findBlockHash(number, never);
-  return hash === undefined ? undefined : { number, hash };
-}
-
-/** Follows until `enough` returns true for everything read. */
-async function collect(
-  ledger: Ledger,
-  after: number,
-  enough: (blocks: readonly LedgerBlock[]) => boolean,
-): Promise<LedgerBlock[]> {
-  const blocks: LedgerBlock[] = [];
-  const controller = new AbortController();
-  for await (const step of ledger.follow(await refOf(ledger, after), controller.signal)) {
-    if (step.kind === "reorganised") throw new Error("the chain took a block back");
-    blocks.push(...step.blocks);
-    if (enough(blocks)) break;
-  }
-  controller.abort();
-  return blocks;
-}
-
-/** Everything from `after` up to the newest final block. */
-async function collectAll(ledger: Ledger, after = -1): Promise<LedgerBlock[]> {
-  const head = await ledger.finalBlockNumber(never);
-  return collect(ledger, after, (blocks) => (blocks.at(-1)?.number ?? -1) >= head);
-}
-
 async function openTopic(ledger: Ledger, topic = name): Promise<Address> {
   const { blockNumber } = await ledger.openTopic(topic, never);
   const opened = flat(await collect(ledger, -1, (blocks) => (blocks.at(-1)?.number ?? -1) >= blockNumber)).find(
@@ -77,29 +47,6 @@ async function openTopic(ledger: Ledger, topic = name): Promise<Address> {
 
 const batch = (address: Address, events: readonly EventPayload[], topic = name): OutgoingBatch =>
   toOutgoingBatch({ topic, address, events });
-
-const contents = (entries: readonly LedgerEntry[]): string[] =>
-  entries.flatMap((entry) =>
-    entry.kind === "events-committed"
-      ? decodeEvents(entry.events).map(({ content }) => Buffer.from(content).toString())
-      : [],
-  );
-
-/** Sequences of each topic run 1, 2, 3 …; blocks and log indexes ascend. */
-function expectOrdered(blocks: readonly LedgerBlock[]): void {
-  const sequences = new Map<Address, number>();
-  for (const [index, block] of blocks.entries()) {
-    expect(block.number).toBeGreaterThan(blocks[index - 1]?.number ?? -1);
-    let logIndex = -1;
-    for (const entry of block.entries) {
-      expect(entry.logIndex).toBeGreaterThan(logIndex);
-      logIndex = entry.logIndex;
-      if (entry.kind !== "events-committed" && entry.kind !== "events-malformed") continue;
-      expect(entry.firstSequence).toBe((sequences.get(entry.address) ?? 0) + 1);
-      sequences.set(entry.address, entry.firstSequence + entry.count - 1);
-    }
-  }
-}
 
 /** The suite that every Ledger passes. */
 export function describeLedger(title: string, createHarness: () => Promise<LedgerHarness>): void {
@@ -238,6 +185,26 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       const blocks = await collectAll(ledger);
       expectOrdered(blocks);
       expect(contents(flat(blocks))).toEqual(["a", "b"]);
+    });
+
+    test("one append opens topics and publishes to them and to others; opening an open topic adds nothing", async () => {
+      const known = await openTopic(ledger);
+      const append = (text: string, opening?: TopicOpening): Promise<readonly BatchOutcome[]> => {
+        const other = batch(opening?.address ?? known, [event(text)], otherName);
+        return ledger.append([batch(known, [event(`${text} known`)]), { ...other, opening }], never);
+      };
+      const opening = await ledger.prepareOpening(otherName);
+      const both = await Promise.all([append("first", opening), append("second", opening)]);
+      expect(both.map(([, outcome]) => outcome)).toMatchObject([
+        { status: "committed", firstSequence: 1 },
+        { status: "committed", firstSequence: 2 },
+      ]);
+      const blocks = await collectAll(ledger);
+      expectOrdered(blocks);
+      expect(flat(blocks).filter(({ kind }) => kind === "topic-opened")).toMatchObject([{ name }, { name: otherName }]);
+      expect(contents(flat(blocks))).toEqual(["first known", "first", "second known", "second"]);
+      const opened = blocks.find(({ entries }) => entries.some((entry) => "name" in entry && entry.name === otherName));
+      expect(opened?.entries.map(({ kind }) => kind)).toEqual(["topic-opened", "events-committed", "events-committed"]);
     });
 
     test("answers an append that has only rejected batches", async () => {

@@ -14,10 +14,19 @@ export interface LedgerLimits {
   readonly transactionsInFlightMax: number;
 }
 
+/** How a topic is opened that has never been opened, as far as known. */
+export interface TopicOpening {
+  readonly address: Address;
+  /** The set of accounts that may write to it; undefined for everyone. */
+  readonly writers: number | undefined;
+}
+
 /** Events of one topic for one transaction; at least one event. */
 export interface OutgoingBatch {
   readonly topic: TopicName;
   readonly address: Address;
+  /** The same transaction opens the topic first, unless it is open. */
+  readonly opening?: TopicOpening | undefined;
   readonly count: number;
   /** The encoded list of `count` events. */
   readonly events: Uint8Array;
@@ -148,10 +157,12 @@ export interface Ledger {
   stop(signal?: AbortSignal): Promise<void>;
   /** Opens or reopens; idempotent. Returns the block since which the topic is open. */
   openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
+  /** For `append` to open the topic with its first batch. @throws 100113 if this account may not open topics for the group. */
+  prepareOpening(name: TopicName): Promise<TopicOpening>;
   /** Closes; idempotent. @throws 100101 if the topic never existed. */
   closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /**
-   * Commits the batches in one transaction, in order. Successive calls (without waiting) are committed in their order. The caller must observe
+   * Commits the batches in one transaction, in order, after it has opened the topics of those with an `opening`. Successive calls (without waiting) are committed in their order. The caller must observe
    * `limits`. If aborted before sending, throws 200202 and changes nothing; if later, throws 200201 or 200205 and the batches may still be
    * committed. Asks `mayStart` right before it hands the transaction to the chain, when it would survive this process; if false, it hands over nothing
    * and throws 200202.

@@ -77,8 +77,8 @@ export class DraftBatch {
   }
 
   toOutgoing(): OutgoingBatch {
-    const { name, address } = this.topic;
-    return { topic: name, address, count: this.count, events: this.#writer.finish() };
+    const { name, address, opening } = this.topic;
+    return { topic: name, address, count: this.count, events: this.#writer.finish(), opening };
   }
 
   commit(

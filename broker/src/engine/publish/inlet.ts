@@ -1,12 +1,14 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
-import type { Extensions } from "../../domain/event.ts";
+import type { EventPayload, Extensions } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { OnSettled, OnTransactionSettled, PublishCall, ReleaseCall } from "../broker.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Batcher, TopicEvent } from "./batcher.ts";
+import { FirstPublish } from "./first-publish.ts";
 import type { OpenTopic } from "./open-topics.ts";
+import type { KeyedPublish } from "./named-publish.ts";
 import { tokenExample, toTokenKey } from "./token-key.ts";
 
 export interface InletOptions {
@@ -14,6 +16,21 @@ export interface InletOptions {
   readonly limits: EngineLimits;
   /** What every extension key begins with. */
   readonly extensionPrefix: string;
+}
+
+export interface SubmitOptions {
+  /** In which a key that is not a session's is unique. */
+  readonly callersScope?: string;
+  /** Asked before a topic that does not exist is opened for the publish; throws to refuse. Undefined if the publish opens none. */
+  readonly mayOpen?: (() => void) | undefined;
+}
+
+/** A publish whose topic is not known. */
+interface FirstSubmission {
+  readonly call: PublishCall;
+  readonly group: Group;
+  readonly name: TopicName;
+  readonly payload: EventPayload;
 }
 
 /** Where gateways publish: it checks what a producer wants published and hands it on at once. */
@@ -25,29 +42,44 @@ export class Inlet {
   }
 
   /**
-   * As `Broker.submit` says. A key that is not a session's is unique in `callersScope`.
+   * As `Broker.submit` says.
    * @throws BrokerError 100102, 100103, 100106, 100114, 100200, 100201, 100204, 100206, 100306, 200001, 200205, 200211, 200300.
    */
-  submit(call: PublishCall, onSettled: OnSettled, callersScope = ""): void {
+  submit(call: PublishCall, onSettled: OnSettled, options: SubmitOptions = {}): void {
     const name = this.check(call);
-    const { topics, batcher, once } = this.#options.groups.get(call.groupId);
+    const group = this.#options.groups.get(call.groupId);
     const payload = { content: call.content, extensions: call.extensions };
-    if (call.key !== undefined) {
-      const isOfSession = call.sessionId !== undefined;
-      const scope = isOfSession ? scopeOf(call.sessionId) : callersScope;
-      once.submit({ name, payload, scope, key: call.key, isOfSession }, onSettled);
+    const topic = group.topics.find(name);
+    if (topic === undefined) {
+      this.#submitFirst({ call, group, name, payload }, onSettled, options);
       return;
     }
-    const topic = topics.find(name);
-    if (topic !== undefined) {
-      batcher.add({ topic, payload, onSettled });
+    if (call.key === undefined) group.batcher.add({ topic, payload, onSettled });
+    else group.once.submit(toKeyed(call, { name, payload, key: call.key }, options), onSettled);
+    call.placement?.onPlaced();
+  }
+
+  /** The index is asked for the topic, which the publish may open. */
+  #submitFirst({ call, group, name, payload }: FirstSubmission, onSettled: OnSettled, options: SubmitOptions): void {
+    const { topics, batcher, once, ledger, openings } = group;
+    const { mayOpen } = options;
+    const onPlaced = call.placement?.onPlaced;
+    const first = mayOpen && new FirstPublish({ ledger, openings, mayOpen });
+    const settle = first?.follow(onSettled) ?? onSettled;
+    const open = first && ((missing: TopicName) => first.open(missing));
+    if (call.key !== undefined) {
+      once.submit({ ...toKeyed(call, { name, payload, key: call.key }, options), open, onPlaced }, settle);
       return;
     }
     const onFound = (found: OpenTopic | BrokerError): void => {
-      if (found instanceof BrokerError) onSettled({ status: "REFUSED", error: found });
-      else addLate({ topic: found, payload, onSettled }, batcher);
+      if (found instanceof BrokerError) {
+        settle({ status: "REFUSED", error: found });
+        return;
+      }
+      addLate({ topic: found, payload, onSettled: settle }, batcher);
+      onPlaced?.();
     };
-    topics.read(name, { bytes: encodedBytes(payload), onFound });
+    topics.read(name, { bytes: encodedBytes(payload), onFound, open });
   }
 
   /** A session has ended: its publish keys are forgotten. Never rejects. */
@@ -128,6 +160,15 @@ export class Inlet {
 
 function malformed(details: string): BrokerError {
   return new BrokerError("parameterInvalid", { details });
+}
+
+function toKeyed(
+  { sessionId }: PublishCall,
+  { name, payload, key }: Pick<KeyedPublish, "name" | "payload" | "key">,
+  { callersScope = "" }: SubmitOptions,
+): KeyedPublish {
+  const isOfSession = sessionId !== undefined;
+  return { name, payload, key, isOfSession, scope: isOfSession ? scopeOf(sessionId) : callersScope };
 }
 
 function scopeOf(sessionId: string): string {

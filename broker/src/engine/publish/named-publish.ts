@@ -1,19 +1,30 @@
 import { isBrokerError } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DamagedKeyRow, PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { OnSettled, PublishOutcome } from "../broker.ts";
 import { answerAll } from "./answer-all.ts";
 import type { Claim } from "./claim.ts";
-import type { OpenTopic } from "./open-topics.ts";
+import type { OpenMissing, OpenTopic } from "./open-topics.ts";
 
-export interface NamedPublishOptions {
+/** A publish with its key, checked but for the key. */
+export interface KeyedPublish {
+  readonly name: TopicName;
+  readonly payload: EventPayload;
+  readonly scope: string;
+  readonly key: string;
+  /** Whether a session may use the key again, and writes some extensions anew into a repeat. */
+  readonly isOfSession: boolean;
+  /** Undefined if the publish opens no topic. */
+  readonly open?: OpenMissing | undefined;
+  /** Called once the publish waits for a transaction, unless it settles before. */
+  readonly onPlaced?: (() => void) | undefined;
+}
+
+export interface NamedPublishOptions extends Pick<KeyedPublish, "payload" | "isOfSession" | "open" | "onPlaced"> {
   /** What is recorded of it. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
-  /** As the producer sent it. */
-  readonly payload: EventPayload;
-  /** See KeyedPublish. */
-  readonly isOfSession: boolean;
   readonly mayStart: (() => boolean) | undefined;
   readonly logger: Logger;
   readonly onTaken: (named: NamedPublish, row: PublishKeyRow | DamagedKeyRow) => void;
@@ -46,6 +57,14 @@ export class NamedPublish implements Claim {
 
   get isOfSession(): boolean {
     return this.#options.isOfSession;
+  }
+
+  get open(): NamedPublishOptions["open"] {
+    return this.#options.open;
+  }
+
+  get onPlaced(): NamedPublishOptions["onPlaced"] {
+    return this.#options.onPlaced;
   }
 
   get payload(): EventPayload {

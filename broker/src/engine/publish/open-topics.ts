@@ -1,7 +1,8 @@
-import { BrokerError, quote, toBrokerError, topicDigest } from "@stele/wire";
+import { BrokerError, isBrokerError, quote, toBrokerError, topicDigest } from "@stele/wire";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { TopicOpening } from "../../ports/ledger.ts";
 import { answerAll } from "./answer-all.ts";
 
 /** Open topics of one group that are kept, about 300 bytes each; the one that was kept first makes room. */
@@ -13,16 +14,23 @@ export interface OpenTopic {
   readonly address: Address;
   /** Of the name, for eventIds. */
   readonly digest: string;
+  /** Of a topic that the index does not have: its first batch opens it. */
+  readonly opening?: TopicOpening | undefined;
 }
 
 /** Called with the topic once it is known to be open, or with why nothing can be published to it. */
 export type OnFound = (found: OpenTopic | BrokerError) => void;
+
+/** Opens a topic that does not exist, together with the publish that asks. */
+export type OpenMissing = (name: TopicName) => Promise<TopicOpening>;
 
 /** A publish that waits for its topic. */
 interface WaitingCaller {
   /** Of its content and extensions. */
   readonly bytes: number;
   readonly onFound: OnFound;
+  /** Opens a topic that does not exist. Undefined if the caller opens none: then 100101. */
+  readonly open?: OpenMissing | undefined;
 }
 
 export interface OpenTopicsOptions {
@@ -84,14 +92,39 @@ export class OpenTopics {
     for (let callers = this.#waiting.get(name); callers !== undefined; callers = this.#waiting.get(name)) {
       const { length } = callers;
       const found = await this.#read(name);
-      // In the turn of the callbacks: nobody may find the topic before those that came first have theirs.
-      if (!(found instanceof BrokerError)) this.#keep(found);
-      const served = callers.splice(0, found instanceof BrokerError ? length : callers.length);
-      if (callers.length === 0) this.#waiting.delete(name);
-      this.#waitingCount -= served.length;
-      this.#waitingBytes -= served.reduce((sum, { bytes }) => sum + bytes, 0);
-      answerAll(served, ({ onFound }) => onFound(found), this.#options.logger);
+      if (!(found instanceof BrokerError)) {
+        // In the turn of the callbacks: nobody may find the topic before those that came first have theirs.
+        this.#keep(found);
+        this.#answer(name, { count: callers.length, found });
+        continue;
+      }
+      const isMissing = isBrokerError(found, "topicNotExist");
+      const opener = isMissing ? callers.findIndex(({ open }, index) => open !== undefined && index < length) : -1;
+      this.#answer(name, { count: opener < 0 ? length : opener, found });
+      if (opener >= 0) await this.#open(name);
     }
+  }
+
+  /** Lets the first caller open the topic. The others look again: it may be in the index by then. */
+  async #open(name: TopicName): Promise<void> {
+    const opening = await this.#waiting.get(name)?.[0]?.open?.(name).catch(toBrokerError);
+    if (opening === undefined) return;
+    const digest = topicDigest(name);
+    const found = opening instanceof BrokerError ? opening : { name, address: opening.address, digest, opening };
+    this.#answer(name, { count: 1, found });
+  }
+
+  /** Answers those that came first. */
+  #answer(
+    name: TopicName,
+    { count, found }: { readonly count: number; readonly found: OpenTopic | BrokerError },
+  ): void {
+    const callers = this.#waiting.get(name) ?? [];
+    const served = callers.splice(0, count);
+    if (callers.length === 0) this.#waiting.delete(name);
+    this.#waitingCount -= served.length;
+    this.#waitingBytes -= served.reduce((sum, { bytes }) => sum + bytes, 0);
+    answerAll(served, ({ onFound }) => onFound(found), this.#options.logger);
   }
 
   async #read(name: TopicName): Promise<OpenTopic | BrokerError> {

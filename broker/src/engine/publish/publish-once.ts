@@ -1,8 +1,6 @@
 import { BrokerError, encodedBytes, type EventId, publishDigest, quote } from "@stele/wire";
-import type { EventPayload } from "../../domain/event.ts";
 import { blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -13,7 +11,7 @@ import type { OnSettled, PublishOutcome } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import type { Batcher } from "./batcher.ts";
-import { isKeyFree, NamedPublish, type NamedPublishOptions } from "./named-publish.ts";
+import { isKeyFree, type KeyedPublish, NamedPublish, type NamedPublishOptions } from "./named-publish.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import type { PublishFate } from "./publish-fate.ts";
@@ -49,16 +47,6 @@ export interface PublishOnceOptions {
   readonly mayReorganise: boolean;
 }
 
-/** A publish with its key, checked but for the key. */
-export interface KeyedPublish {
-  readonly name: TopicName;
-  readonly payload: EventPayload;
-  readonly scope: string;
-  readonly key: string;
-  /** Whether a session may use the key again, and writes some extensions anew into a repeat. */
-  readonly isOfSession: boolean;
-}
-
 /**
  * Publishes that producers name by keys: each key gives one event, however often the request is repeated (SESSIONS, section 4). The key is recorded
  * with a random token before the ledger is asked, and the event carries the token. A repeat looks for the token in the topic. It publishes again only
@@ -80,7 +68,7 @@ export class PublishOnce {
    * As `Broker.submit` says.
    * @throws BrokerError 200001 the key is malformed; 100114 the same key is in progress for another request; 200300.
    */
-  submit({ name, payload, scope, key, isOfSession }: KeyedPublish, onSettled: OnSettled): void {
+  submit({ name, payload, scope, key, isOfSession, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#options;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
@@ -94,6 +82,7 @@ export class PublishOnce {
     if (known !== undefined) {
       if (known.digest !== digest) throw reusedKey(key);
       known.join(onSettled);
+      onPlaced?.();
     } else {
       const bytesMax = callersPerWaitingMax * limits.publishBytesWaitingMax;
       if (this.#bytes + encodedBytes(payload) > bytesMax) {
@@ -101,7 +90,7 @@ export class PublishOnce {
       }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishOptions["onTaken"] = (named, taken) => void this.#repeat(named, taken);
-      const options = { row, payload, isOfSession, mayStart: fate.startCheck(), logger, onTaken };
+      const options = { row, payload, isOfSession, open, onPlaced, mayStart: fate.startCheck(), logger, onTaken };
       this.#begin(id, new NamedPublish(options, onSettled));
     }
     this.#callers += 1;
@@ -143,7 +132,7 @@ export class PublishOnce {
       if (found instanceof BrokerError) void this.#findEarlier(named, found);
       else this.#addLate(named, found);
     };
-    topics.read(named.row.topic, { bytes: encodedBytes(named.payload), onFound });
+    topics.read(named.row.topic, { bytes: encodedBytes(named.payload), onFound, open: named.open });
   }
 
   /** @throws BrokerError 200300. */
@@ -153,6 +142,7 @@ export class PublishOnce {
     const payload = { content, extensions: [...extensions, [tokenKey, named.row.token] as const] };
     named.topic = topic;
     batcher.add({ topic, payload, claim: named, onSettled: (outcome) => void this.#onSettled(named, outcome) });
+    named.onPlaced?.();
   }
 
   #addLate(named: NamedPublish, topic: OpenTopic): void {

@@ -4,12 +4,13 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
-import type { OnSettled, PublishCall, PublishOutcome, TopicCall, WillOrder } from "../broker.ts";
+import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../broker.ts";
 
 export interface WillsParts {
   readonly access: Access;
-  readonly inlet: { submit(call: PublishCall, onSettled: OnSettled): void };
-  readonly topics: { exist(call: TopicCall): Promise<boolean>; open(call: TopicCall): Promise<void> };
+  readonly inlet: {
+    submit(call: PublishCall, onSettled: OnSettled, options: { readonly mayOpen: (() => void) | undefined }): void;
+  };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly extensionPrefix: string;
@@ -34,16 +35,13 @@ export class Wills {
    * whichever node.
    */
   async publish(will: WillOrder, principal: Principal, name?: WillName): Promise<boolean> {
-    const { access, topics, logger } = this.#parts;
+    const { access, logger } = this.#parts;
     const caller: Caller = { principal, address: undefined, protocol: "MQTT", signal: neverAborted };
     const { call } = will;
     try {
       access.authorize(caller, "publish", call);
-      if (will.opensTopic && !(await topics.exist(call))) {
-        access.authorize(caller, "open", call);
-        await topics.open(call);
-      }
-      const outcome = await this.#submit({ ...call, ...name, extensions: this.#extensionsOf(will) });
+      const mayOpen = will.opensTopic ? (): void => access.authorize(caller, "open", call) : undefined;
+      const outcome = await this.#submit({ ...call, ...name, extensions: this.#extensionsOf(will) }, mayOpen);
       if (outcome.status === "REFUSED") throw outcome.error;
       return outcome.status === "SUCCESS";
     } catch (error) {
@@ -52,8 +50,8 @@ export class Wills {
     }
   }
 
-  #submit(call: PublishCall): Promise<PublishOutcome> {
-    return new Promise((resolve) => this.#parts.inlet.submit(call, resolve));
+  #submit(call: PublishCall, mayOpen: (() => void) | undefined): Promise<PublishOutcome> {
+    return new Promise((resolve) => this.#parts.inlet.submit(call, resolve, { mayOpen }));
   }
 
   /** A time to live counts from now. */

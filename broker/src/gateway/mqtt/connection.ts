@@ -8,7 +8,7 @@ import { closeGraceMs } from "../shared/connection/limits.ts";
 import type { ConnectionMemory, UnfinishedInput } from "../shared/connection/memory.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
 import { logIn } from "../callers/log-in.ts";
-import { type KnownTopics, TopicOpener } from "../shared/connection/topic-opener.ts";
+import { TopicOpener } from "../shared/connection/topic-opener.ts";
 import { type Accepted, acceptConnect } from "./accept.ts";
 import { decodePacket } from "./codec/decode-packet.ts";
 import {
@@ -46,7 +46,6 @@ export interface ConnectionParts {
     "authenticate" | "attach" | "submit" | "submitAll" | "whenRoom" | "release" | "exist" | "open"
   >;
   readonly caller: Caller;
-  readonly known: KnownTopics;
   readonly losses: LostPublishes;
   readonly settings: MqttSettings;
   readonly metrics: MqttMetrics;
@@ -195,7 +194,7 @@ export class Connection {
 
   async #open(packet: ConnectPacket): Promise<Opened> {
     const { version } = packet;
-    const { broker, known, settings } = this.#parts;
+    const { broker, settings } = this.#parts;
     const caller = logIn(broker, this.#parts.caller, { ...packet, password: packet.password?.toString() });
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
@@ -205,7 +204,7 @@ export class Connection {
       throw new PacketError(PACKET_TOO_LARGE, "the client takes no CONNACK: its Maximum Packet Size is too small");
     }
     const { groupId, clientId } = accepted;
-    const opener = new TopicOpener({ broker, caller, known, isAutomatic: opensTopics });
+    const opener = new TopicOpener({ broker, caller, isAutomatic: opensTopics });
     const outbound = new Outbound({
       outbox: this.#outbox,
       version,

@@ -4,7 +4,6 @@ import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { Connections } from "../shared/connection/connections.ts";
 import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
-import type { KnownTopics } from "../shared/connection/topic-opener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
 import { messageBytesSpareMin } from "./limits.ts";
@@ -17,7 +16,6 @@ export interface MqttOptions extends Omit<ConnectionParts, "losses" | "caller" |
   readonly connectionsMax: number;
   /** Shared with the other protocols whose clients hold a connection. */
   readonly memory: ConnectionMemory;
-  readonly known: KnownTopics;
 }
 
 /** Listens for MQTT 3.1.1 and 5.0 over TCP; over TLS and WebSocket, its other parts do. */

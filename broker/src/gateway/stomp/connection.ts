@@ -9,7 +9,6 @@ import { logIn } from "../callers/log-in.ts";
 import { closeGraceMs } from "../shared/connection/limits.ts";
 import type { ConnectionMemory, UnfinishedInput } from "../shared/connection/memory.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
-import type { KnownTopics } from "../shared/connection/topic-opener.ts";
 import { parameterError } from "../shared/failure.ts";
 import { acceptConnect, VersionError } from "./accept.ts";
 import { encodeFrame, type FrameOrder, HEART_BEAT } from "./codec/encode-frame.ts";
@@ -29,7 +28,6 @@ export interface ConnectionParts {
     "authenticate" | "admit" | "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open"
   >;
   readonly caller: Caller;
-  readonly known: KnownTopics;
   readonly settings: StompSettings;
   readonly profile: Profile;
   readonly metrics: StompMetrics;

@@ -4,7 +4,7 @@ import type { Broker, PublishOutcome, TransactionOutcome } from "../../engine/br
 import type { EndReason } from "../../engine/session/peer.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
 import { Submitter } from "../shared/connection/submitter.ts";
-import { type KnownTopics, TopicOpener } from "../shared/connection/topic-opener.ts";
+import { TopicOpener } from "../shared/connection/topic-opener.ts";
 import { Answers } from "./answers.ts";
 import type { FrameOrder } from "./codec/encode-frame.ts";
 import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
@@ -20,7 +20,6 @@ import { Transactions } from "./transactions.ts";
 export interface DialogueParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open">;
   readonly caller: Caller;
-  readonly known: KnownTopics;
   readonly version: Version;
   readonly profile: Profile;
   readonly settings: StompSettings;
@@ -49,9 +48,9 @@ export class Dialogue {
 
   constructor(parts: DialogueParts) {
     this.#parts = parts;
-    const { broker, caller, known, settings, newId, refuse, onSubscriptionEnded, onAnswered } = parts;
+    const { broker, caller, settings, newId, refuse, onSubscriptionEnded, onAnswered } = parts;
     this.#answers = new Answers(onAnswered);
-    const opener = new TopicOpener({ broker, caller, known, isAutomatic: settings.opensTopics });
+    const opener = new TopicOpener({ broker, caller, isAutomatic: settings.opensTopics });
     this.#submitter = new Submitter({ broker, caller, opener });
     this.#subscriptions = new Subscriptions({
       ...parts,

@@ -15,6 +15,7 @@ import type {
   LedgerStep,
   LedgerView,
   OutgoingBatch,
+  TopicOpening,
 } from "../../ports/ledger.ts";
 import { Rpc } from "./endpoint/rpc.ts";
 import { RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
@@ -37,7 +38,6 @@ import { closeCalldata } from "./registry/registry.ts";
 import { RegistryDeployer } from "./registry/registry-deployer.ts";
 import { toOutcome } from "./write/batch-outcome.ts";
 import { GasPolicy } from "./write/gas.ts";
-import { type EncodedBatch, encodePublish } from "./write/publish-calldata.ts";
 import { type ConfiguredLimits, TransactionRoom } from "./write/transaction-room.ts";
 import type { Inclusion } from "./write/transaction-state.ts";
 
@@ -48,7 +48,6 @@ const defaultLimits: ConfiguredLimits = {
 };
 /** Closing writes a slot and a log; measured about 40,000. */
 const closeGas = 100_000;
-const noRoot = new Uint8Array(32);
 
 /** The Ledger port on any EVM chain behind an EIP-1193 provider. */
 export class EvmLedger implements Ledger {
@@ -127,6 +126,11 @@ export class EvmLedger implements Ledger {
     return this.#writable().opener.open(name, signal);
   }
 
+  async prepareOpening(name: TopicName): Promise<TopicOpening> {
+    const { registry, findWriters } = this.#writable();
+    return { address: registry.addressOf(name), writers: await this.#ask(findWriters()) };
+  }
+
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if ((await this.#checkCloses(name)) === "closed") return this.#now(signal);
     try {
@@ -152,14 +156,12 @@ export class EvmLedger implements Ledger {
     mayStart?: () => boolean,
   ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
-    const { transactions } = this.#writable();
-    const { room, gas: policy } = this.#base;
-    const encoded = batches.map((batch) => this.#encode(batch));
-    const data = encodePublish(encoded);
-    const gas = policy.forPublish(data.length, batches.length);
-    const included = await transactions.publish({ data, gas, logsExpected: batches.length, mayStart }, signal);
+    const { transactions, orders } = this.#writable();
+    const { request, encoded } = orders.make(batches);
+    const included = await transactions.publish({ ...request, mayStart }, signal);
     if (included !== undefined) return this.#outcomesOf(included, batches.length);
-    if (gas <= room.blockGas) room.onTooLarge(encoded);
+    const { room } = this.#base;
+    if (request.gas <= room.blockGas) room.onTooLarge(encoded);
     return batches.map(() => ({ status: "too-large" }));
   }
 
@@ -209,10 +211,6 @@ export class EvmLedger implements Ledger {
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     return this.#started().proofs.make(place, signal);
-  }
-
-  #encode({ address, count, events }: OutgoingBatch): EncodedBatch {
-    return { address, count, events, eventsRoot: count === 0 ? noRoot : this.#base.verifier.rootOf(events, count) };
   }
 
   /** The newest block, final or not: an answer of the chain is from it or an earlier one. */

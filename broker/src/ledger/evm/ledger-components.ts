@@ -23,6 +23,7 @@ import { TopicOpener } from "./registry/topic-opener.ts";
 import { FeePolicy } from "./write/fee-policy.ts";
 import type { GasPolicy } from "./write/gas.ts";
 import { JournalWriter } from "./write/journal-writer.ts";
+import { PublishOrders } from "./write/publish-orders.ts";
 import { RegistryTransactions } from "./write/registry-transactions.ts";
 import type { TransactionRoom } from "./write/transaction-room.ts";
 import { TransactionSender } from "./write/transaction-sender.ts";
@@ -58,7 +59,10 @@ interface WriteComponents {
   readonly registry: Registry;
   readonly sender: TransactionSender;
   readonly transactions: RegistryTransactions;
+  readonly orders: PublishOrders;
   readonly opener: TopicOpener;
+  /** The set of writers of new topics; undefined for everyone. @throws BrokerError 100113 if this account is not in it. */
+  readonly findWriters: () => Promise<number | undefined>;
   /** Undefined if new topics are for everyone. */
   readonly writers: OwnWriters | undefined;
 }
@@ -139,15 +143,17 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
   });
   const transactions = new RegistryTransactions({ registry: address, sender, room });
   const writers = createWriters(base, { registry, transactions }, reading);
+  const findWriters = async (): Promise<number | undefined> => writers?.forOpening();
   const opener = new TopicOpener({
     registry,
     clock: options.clock,
     underWayMax: () => room.limits.transactionsInFlightMax,
     blockGas: () => room.blockGas,
-    findWriters: async () => writers?.forOpening(),
+    findWriters,
     send: (data, gas, signal) => transactions.change({ data, gas }, signal),
   });
-  return { registry, sender, transactions, opener, writers };
+  const orders = new PublishOrders({ verifier: base.verifier, gas: base.gas });
+  return { registry, sender, transactions, orders, opener, findWriters, writers };
 }
 
 function createWriters(

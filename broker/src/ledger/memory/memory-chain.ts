@@ -91,13 +91,23 @@ export class MemoryChain {
 
   /** Opens or reopens; answers the block from which on it is open. */
   open(name: string, sender: Address): number {
+    const entry = this.#begin(name, { sender, logIndex: 0 });
+    if (entry !== undefined) this.#seal([entry]);
+    return this.head;
+  }
+
+  /** Opens or reopens within the next block; undefined when the topic is open. */
+  #begin(
+    name: string,
+    { sender, logIndex }: { readonly sender: Address; readonly logIndex: number },
+  ): LedgerEntry | undefined {
     const address = topicAddress(name);
     const topic = this.#topics.get(address);
-    if (topic?.closed === false) return this.head;
+    if (topic?.closed === false) return undefined;
     if (topic === undefined) this.#topics.set(address, { sequence: 0, closed: false });
     else topic.closed = false;
-    this.#seal([this.#place(address, topic ? { kind: "topic-reopened" } : { kind: "topic-opened", name, sender })]);
-    return this.head;
+    const change = topic ? ({ kind: "topic-reopened" } as const) : ({ kind: "topic-opened", name, sender } as const);
+    return this.#place(address, change, logIndex);
   }
 
   /** Closes; answers undefined when the topic was never opened. */
@@ -111,11 +121,20 @@ export class MemoryChain {
     return this.head;
   }
 
-  /** Publishes in one transaction; a batch that does not decode to its count is committed all the same. */
-  publish(batches: readonly ChainBatch[], publisher: Address = strangerAddress): readonly BatchOutcome[] {
-    const entries: LedgerEntry[] = [];
+  /** Publishes in one transaction, which opens `names` first; a batch that does not decode to its count is committed all the same. */
+  publish(
+    batches: readonly ChainBatch[],
+    {
+      publisher = strangerAddress,
+      names = [],
+    }: { readonly publisher?: Address; readonly names?: readonly string[] } = {},
+  ): readonly BatchOutcome[] {
+    const entries: LedgerEntry[] = names.flatMap(
+      (name, logIndex) => this.#begin(name, { sender: publisher, logIndex }) ?? [],
+    );
     const blockNumber = this.head + 1;
-    const outcomes = batches.map((batch, logIndex): BatchOutcome => {
+    const outcomes = batches.map((batch, index): BatchOutcome => {
+      const logIndex = names.length + index;
       const topic = this.#topics.get(batch.address);
       const reason = refusal(topic, batch);
       if (topic === undefined || reason !== undefined) return { status: "rejected", reason: reason ?? "unknown-topic" };

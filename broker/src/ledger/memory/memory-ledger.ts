@@ -11,8 +11,9 @@ import type {
   LedgerStep,
   LedgerView,
   OutgoingBatch,
+  TopicOpening,
 } from "../../ports/ledger.ts";
-import type { MemoryChain } from "./memory-chain.ts";
+import { type MemoryChain, topicAddress } from "./memory-chain.ts";
 
 /** Blocks in one round of follow. */
 const blocksPerRoundMax = 256;
@@ -77,6 +78,10 @@ class MemoryLedger implements Ledger {
     return { blockNumber: this.#chain.open(name, this.sender ?? defaultSender) };
   }
 
+  async prepareOpening(name: TopicName): Promise<TopicOpening> {
+    return { address: topicAddress(name), writers: undefined };
+  }
+
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     this.#check(signal);
     const blockNumber = this.#chain.close(name);
@@ -91,7 +96,8 @@ class MemoryLedger implements Ledger {
   ): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
     if (mayStart?.() === false) throw new BrokerError("transactionFailed", { details: "this node may not send it" });
-    return this.#chain.publish(batches, this.sender ?? defaultSender);
+    const names = batches.flatMap(({ topic, opening }) => (opening === undefined ? [] : [topic]));
+    return this.#chain.publish(batches, { publisher: this.sender ?? defaultSender, names });
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {

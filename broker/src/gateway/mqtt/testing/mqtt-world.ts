@@ -4,7 +4,6 @@ import type { EngineLimits } from "../../../engine/limits.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { TimeSlices } from "../../../lib/time-slices.ts";
 import type { Ledger } from "../../../ports/ledger.ts";
-import { KnownTopics } from "../../shared/connection/topic-opener.ts";
 import { createConnectionMemory, createMemoryEngine } from "../../testing/connection-world.ts";
 import { type MqttMetrics, noMqttMetrics } from "../metrics.ts";
 import { MqttServer } from "../mqtt-server.ts";
@@ -66,7 +65,6 @@ export class MqttWorld {
       connectionsMax,
       metrics: { ...noMqttMetrics, ...metrics },
       memory: createConnectionMemory(memoryBytesMax),
-      known: new KnownTopics(),
       slices,
     });
   }

@@ -13,9 +13,6 @@ export const keptExtensionBytes = 128;
 /** Topics that one connection may open in a minute by publishing to them. */
 export const opensPerMinuteMax = 600;
 
-/** Names of open topics that are remembered, so that a publish to one need not ask; the oldest make room. */
-export const knownTopicsMax = 65_536;
-
 /** A connection that is silent for so long is probed by the system, so that one without heart-beats whose client is gone ends. */
 export const probeAfterMs = 60_000;
 

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { Caller } from "../../../engine/access/caller.ts";
-import type { Broker, OnSettled, OnTransactionSettled, PublishCall, TopicCall } from "../../../engine/broker.ts";
+import type { Broker, OnSettled, OnTransactionSettled, Placement, PublishCall } from "../../../engine/broker.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import { publishBytes } from "./publish-bytes.ts";
 import type { TopicOpener } from "./topic-opener.ts";
@@ -19,34 +19,53 @@ interface Order {
   readonly refuse: (error: unknown) => void;
 }
 
-/** Submits the publishes of one connection in their order, each once its topic is open and its group has room. */
+/** Submits the publishes of one connection in their order, each once its group has room and the one before has its place. */
 export class Submitter {
   readonly #options: SubmitterOptions;
   /** What waits for its topics or for room. Only this refers to it, so that it goes with its connection. */
   #order: Order | undefined;
   #orderBytes = 0;
   #submitted: Deferred<void> | undefined;
+  #count = 0;
+  /** Number of the publish that was submitted and has no place yet; undefined for none. */
+  #placing: number | undefined;
+  /** Whether that publish opens its topic: then the others wait until it has settled. */
+  #isOpening = false;
+  readonly #placement: Placement;
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
+    const { opener } = options;
+    const onOpening = (): void => {
+      opener.count();
+      this.#isOpening = true;
+    };
+    const onPlaced = (): void => (this.#isOpening ? undefined : this.#placed());
+    this.#placement = { onOpening: opener.isAutomatic ? onOpening : undefined, onPlaced };
   }
 
   /** Bytes of what waits. */
   get waitingBytes(): number {
-    return this.#order === undefined ? 0 : this.#orderBytes;
+    return this.#isWaiting ? this.#orderBytes : 0;
+  }
+
+  get #isWaiting(): boolean {
+    return this.#order !== undefined || this.#placing !== undefined;
   }
 
   /**
-   * A promise where the topic has to be opened first, or the group is full: until it settles, nothing else may be submitted, so that the order
-   * stays. It never rejects; `onSettled` hears of every failure.
+   * A promise where the group is full, or the topic is not known and may have to be opened: until it settles, nothing else may be submitted, so that
+   * the order stays. It never rejects; `onSettled` hears of every failure.
    */
   submit(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
-    const { broker, caller } = this.#options;
-    return this.#begin({
+    const order = {
       calls: [call],
-      submit: () => broker.submit(caller, call, onSettled),
-      refuse: (error) => onSettled({ status: "REFUSED", error }),
-    });
+      submit: () => this.#submitOne(call, onSettled),
+      refuse: (error: unknown) => onSettled({ status: "REFUSED", error }),
+    };
+    this.#order = order;
+    this.#submitWithRoom();
+    return this.#wait(order);
   }
 
   /** Publishes all together once their topics are open and their group has room. Answers when that has settled; it never rejects. */
@@ -57,11 +76,14 @@ export class Submitter {
       onSettled(outcome);
       resolve();
     };
-    void this.#begin({
+    const order = {
       calls,
       submit: () => broker.submitAll(caller, calls, settle),
-      refuse: (error) => settle({ status: "REFUSED", error }),
-    });
+      refuse: (error: unknown) => settle({ status: "REFUSED", error }),
+    };
+    this.#order = order;
+    void this.#open(calls);
+    void this.#wait(order);
     return promise;
   }
 
@@ -70,21 +92,36 @@ export class Submitter {
     this.#refuse(new BrokerError("busy", { details: "the connection ended before the publish was submitted" }));
   }
 
-  #begin(order: Order): Promise<void> | undefined {
-    const { calls } = order;
-    this.#order = order;
-    if (calls.every((call) => this.#options.opener.isKnown(call))) this.#submitWithRoom();
-    else void this.#open(calls.map(({ topic, groupId }) => ({ topic, groupId })));
-    if (this.#order === undefined) return undefined;
+  #submitOne(call: PublishCall, onSettled: OnSettled): void {
+    const { broker, caller } = this.#options;
+    const number = ++this.#count;
+    this.#placing = number;
+    this.#isOpening = false;
+    const settle: OnSettled = (outcome) => {
+      onSettled(outcome);
+      if (this.#placing === number) this.#placed();
+    };
+    broker.submit(caller, { ...call, placement: this.#placement }, settle);
+  }
+
+  /** The next publish may be submitted. */
+  #placed(): void {
+    this.#placing = undefined;
+    this.#submitted?.resolve();
+  }
+
+  #wait({ calls }: Order): Promise<void> | undefined {
+    if (!this.#isWaiting) return undefined;
     this.#orderBytes = calls.reduce((sum, call) => sum + publishBytes(call), 0);
     this.#submitted = createDeferred();
     return this.#submitted.promise;
   }
 
-  async #open(topics: readonly TopicCall[]): Promise<void> {
+  async #open(calls: readonly PublishCall[]): Promise<void> {
     const { opener } = this.#options;
+    const topics = new Map(calls.map((call) => [call.topic, call]));
     try {
-      for (const topic of topics) if (!opener.isKnown(topic)) await opener.ensure(topic);
+      for (const { topic, groupId } of topics.values()) await opener.ensure({ topic, groupId });
     } catch (error) {
       this.#refuse(error);
     }
@@ -99,9 +136,10 @@ export class Submitter {
     try {
       order.submit();
     } catch (error) {
+      this.#placing = undefined;
       order.refuse(error);
     }
-    this.#submitted?.resolve();
+    if (!this.#isWaiting) this.#submitted?.resolve();
   }
 
   #hasRoom({ calls: [first] }: Order): boolean {

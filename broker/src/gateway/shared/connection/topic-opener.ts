@@ -1,40 +1,16 @@
 import { BrokerError } from "@stele/wire";
-import { groupIdCharactersMax } from "../../../domain/group-id.ts";
-import { parseTopicName, topicCharactersMax } from "../../../domain/topic-name.ts";
 import type { Caller } from "../../../engine/access/caller.ts";
 import type { Broker, TopicCall } from "../../../engine/broker.ts";
-import { knownTopicsMax, opensPerMinuteMax } from "./limits.ts";
-
-type Topics = Pick<Broker, "exist" | "open">;
-
-/** Names of topics that were there when the broker was last asked; shared by all connections. */
-export class KnownTopics {
-  readonly #names = new Set<string>();
-
-  has(name: string): boolean {
-    return this.#names.has(name);
-  }
-
-  add(name: string): void {
-    if (name.length > nameCharactersMax) return; // its group is none: only the submission finds out
-    this.#names.add(name);
-    const [oldest] = this.#names;
-    if (this.#names.size > knownTopicsMax && oldest !== undefined) this.#names.delete(oldest);
-  }
-}
+import { opensPerMinuteMax } from "./limits.ts";
 
 export interface TopicOpenerDependencies {
-  readonly broker: Topics;
+  readonly broker: Pick<Broker, "exist" | "open">;
   readonly caller: Caller;
-  readonly known: KnownTopics;
   /** Whether a publish opens its topic. */
   readonly isAutomatic: boolean;
 }
 
 const minuteMs = 60_000;
-
-/** Longest name that is remembered. Where publishes open no topic, nothing has checked its group. */
-const nameCharactersMax = groupIdCharactersMax + 1 + topicCharactersMax;
 
 /** Opens the topics that one connection publishes to, so many in a minute. */
 export class TopicOpener {
@@ -46,23 +22,20 @@ export class TopicOpener {
     this.#options = options;
   }
 
-  /** Whether the topic was there when it was last asked for. */
-  isKnown(call: TopicCall): boolean {
-    return this.#options.known.has(nameOf(call));
+  get isAutomatic(): boolean {
+    return this.#options.isAutomatic;
   }
 
-  /** Makes sure that the topic is there. @throws BrokerError 100102, 100103, 100106, 200300 when this connection has opened too many. */
+  /** Makes sure that a topic is there for a transaction. @throws BrokerError 100102, 100103, 100106, 200300 when this connection has opened too many. */
   async ensure({ topic, groupId }: TopicCall): Promise<void> {
-    const { broker, caller, known, isAutomatic } = this.#options;
-    parseTopicName(topic); // what is no name is not remembered
-    if (isAutomatic && !(await broker.exist(caller, { topic, groupId }))) {
-      this.#count();
-      await broker.open(caller, { topic, groupId });
-    }
-    known.add(nameOf({ topic, groupId }));
+    const { broker, caller, isAutomatic } = this.#options;
+    if (!isAutomatic || (await broker.exist(caller, { topic, groupId }))) return;
+    this.count();
+    await broker.open(caller, { topic, groupId });
   }
 
-  #count(): void {
+  /** Counts an opening. @throws BrokerError 200300 when this connection has opened too many. */
+  count(): void {
     const now = performance.now();
     if (now >= this.#minuteEndsAt) {
       this.#minuteEndsAt = now + minuteMs;
@@ -72,8 +45,4 @@ export class TopicOpener {
     if (this.#openedInMinute <= opensPerMinuteMax) return;
     throw new BrokerError("busy", { details: `this connection opened ${opensPerMinuteMax} topics within a minute` });
   }
-}
-
-function nameOf({ topic, groupId = "" }: TopicCall): string {
-  return `${groupId}/${topic}`;
 }

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { asCaller, type CalledBroker } from "../../../engine/testing/as-caller.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { TimeSlices } from "../../../lib/time-slices.ts";
-import { KnownTopics } from "../../shared/connection/topic-opener.ts";
 import { createConnectionMemory, createMemoryEngine, type EngineOptions } from "../../testing/connection-world.ts";
 import { noStompMetrics, type StompMetrics } from "../metrics.ts";
 import { createStandardProfile, type Profile } from "../profile.ts";
@@ -60,7 +59,6 @@ export class StompWorld {
       connectionsMax,
       metrics: { ...noStompMetrics, ...metrics },
       memory: createConnectionMemory(memoryBytesMax),
-      known: new KnownTopics(),
       slices,
     });
   }

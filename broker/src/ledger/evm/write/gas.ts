@@ -60,8 +60,10 @@ const factorMax = 16;
 export class GasPolicy {
   #factor = 1;
 
-  forPublish(calldataBytes: number, batches: number): number {
-    return Math.ceil(publishGas(calldataBytes, batches) * this.#factor);
+  /** `opened` are the topics that the same transaction opens. */
+  forPublish(calldataBytes: number, batches: number, opened: readonly string[] = []): number {
+    const opening = opened.length === 0 ? 0 : openGas(opened);
+    return Math.ceil((publishGas(calldataBytes, batches) + opening) * this.#factor);
   }
 
   /** Call it when `gas` was too little and the endpoint estimates `estimate`; returns the gas for the next attempt. */

@@ -1,6 +1,6 @@
-import { topicRegistryAbi } from "@stele/contracts";
+import { everyone, topicRegistryAbi } from "@stele/contracts";
 import { fromHex } from "@stele/eth/node";
-import { toFunctionSelector } from "viem/utils";
+import { encodeAbiParameters, toFunctionSelector } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 
 /** A batch as the contract's argument. */
@@ -18,26 +18,62 @@ const tupleWords = 5;
 const eventsOffset = 4 * word;
 const addressBytes = 20;
 
-const publishAbi = topicRegistryAbi.find((item) => item.type === "function" && item.name === "publish");
-if (publishAbi?.type !== "function") throw new Error("the registry's interface lacks publish");
-const selector = fromHex(toFunctionSelector(publishAbi));
+const publishSelector = selectorOf("publish");
+const openAndPublishSelector = selectorOf("openAndPublish");
+
+/** The topics that a transaction opens, and the set of writers of new ones. */
+export interface Openings {
+  readonly names: readonly string[];
+  readonly writers: number | undefined;
+}
 
 /** Calldata of `publish(Batch[])`, in one allocation; viem's encoder works on hex and takes a hundred times as long. */
 export function encodePublish(batches: readonly EncodedBatch[]): Buffer {
-  let bytes = selectorBytes + 2 * word;
-  for (const batch of batches) bytes += word + tupleBytes(batch);
-  const target = Buffer.alloc(bytes);
-  target.set(selector);
+  const target = Buffer.alloc(selectorBytes + word + batchesBytes(batches));
+  target.set(publishSelector);
   writeNumber(target, selectorBytes, word);
-  writeNumber(target, selectorBytes + word, batches.length);
-  const heads = selectorBytes + 2 * word;
+  writeBatches(target, selectorBytes + word, batches);
+  return target;
+}
+
+/** Calldata of `openAndPublish(string[], uint32, Batch[])`. */
+export function encodeOpenAndPublish(
+  { names, writers = everyone }: Openings,
+  batches: readonly EncodedBatch[],
+): Buffer {
+  const encodedNames = fromHex(encodeAbiParameters([{ type: "string[]" }], [names])).subarray(word); // without its offset
+  const namesOffset = 3 * word;
+  const target = Buffer.alloc(selectorBytes + namesOffset + encodedNames.length + batchesBytes(batches));
+  target.set(openAndPublishSelector);
+  writeNumber(target, selectorBytes, namesOffset);
+  writeNumber(target, selectorBytes + word, writers);
+  writeNumber(target, selectorBytes + 2 * word, namesOffset + encodedNames.length);
+  target.set(encodedNames, selectorBytes + namesOffset);
+  writeBatches(target, selectorBytes + namesOffset + encodedNames.length, batches);
+  return target;
+}
+
+function selectorOf(name: "publish" | "openAndPublish"): Uint8Array {
+  const item = topicRegistryAbi.find((one) => one.type === "function" && one.name === name);
+  if (item?.type !== "function") throw new Error(`the registry's interface lacks ${name}`);
+  return fromHex(toFunctionSelector(item));
+}
+
+function batchesBytes(batches: readonly EncodedBatch[]): number {
+  let bytes = word;
+  for (const batch of batches) bytes += word + tupleBytes(batch);
+  return bytes;
+}
+
+function writeBatches(target: Buffer, at: number, batches: readonly EncodedBatch[]): void {
+  writeNumber(target, at, batches.length);
+  const heads = at + word;
   let tuple = heads + batches.length * word;
   for (const [index, batch] of batches.entries()) {
     writeNumber(target, heads + index * word, tuple - heads);
     writeTuple(target, tuple, batch);
     tuple += tupleBytes(batch);
   }
-  return target;
 }
 
 function tupleBytes(batch: EncodedBatch): number {

@@ -1,0 +1,118 @@
+import { BrokerError } from "@stele/wire";
+import { afterEach, expect, it } from "vitest";
+import type { OnSettled, Placement, PublishCall, PublishOutcome } from "../broker.ts";
+import { allowAll } from "../access/policy.ts";
+import { keyedCall } from "../testing/keyed-publish.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import { openingPublishesMax } from "./first-publish.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const call = (topic: string, text = "x"): PublishCall => ({
+  topic,
+  groupId: undefined,
+  content: new TextEncoder().encode(text),
+  extensions: [],
+});
+
+/** Publishes with what a connection hears, in its order. */
+function submit(one: PublishCall, onOpening?: () => void): { readonly heard: unknown[]; outcome?: PublishOutcome } {
+  const state: { readonly heard: unknown[]; outcome?: PublishOutcome } = { heard: [] };
+  const placement: Placement = {
+    onOpening: () => {
+      state.heard.push("opening");
+      onOpening?.();
+    },
+    onPlaced: () => void state.heard.push("placed"),
+  };
+  const onSettled: OnSettled = (outcome) => {
+    state.outcome = outcome;
+    state.heard.push(outcome.status);
+  };
+  engine.broker.submit({ ...one, placement }, onSettled);
+  return state;
+}
+
+/** Kinds of entries, by block; empty blocks left out. */
+function blocks(): string[][] {
+  const { chain } = engine;
+  return Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? [])
+    .filter(({ length }) => length > 0)
+    .map((entries) => entries.map(({ kind }) => kind));
+}
+
+it.each([
+  ["an event", call("a")],
+  ["an event with a key", keyedCall("k")],
+])("opens a topic with %s in one block", async (_, first) => {
+  engine = await TestEngine.start();
+  const { heard, outcome } = await settled(submit(first));
+  expect(heard).toEqual(["opening", "placed", "SUCCESS"]);
+  expect(outcome).toMatchObject({ status: "SUCCESS" });
+  expect(blocks()).toEqual([["topic-opened", "events-committed"]]);
+  const again = await settled(submit({ ...first, key: first.key && "other" }));
+  expect(again.heard).toEqual(["placed", "SUCCESS"]);
+});
+
+it("gives two first publishes of a topic one opening, in the order of submission", async () => {
+  engine = await TestEngine.start();
+  const both = [submit(call("a", "1")), submit(call("a", "2"))];
+  await engine.clock.settle();
+  const ids = both.map(({ outcome }) => (outcome?.status === "SUCCESS" ? outcome.eventId.split("-")[1] : undefined));
+  expect(ids).toEqual(["1", "2"]);
+  expect(
+    blocks()
+      .flat()
+      .filter((kind) => kind === "topic-opened"),
+  ).toHaveLength(1);
+});
+
+it("opens nothing for a publish whose content is refused, whose connection may open no more, or that opens nothing", async () => {
+  engine = await TestEngine.start();
+  expect(() => submit({ ...call("a"), content: new Uint8Array(0) })).toThrow(BrokerError);
+  const bounded = submit(call("a"), () => {
+    throw new BrokerError("busy", { details: "too many" });
+  });
+  const plain: PublishOutcome[] = [];
+  engine.broker.submit(call("a"), (outcome) => plain.push(outcome));
+  await engine.clock.settle();
+  expect(bounded.outcome).toMatchObject({ status: "REFUSED", error: { code: 200300 } });
+  expect(plain).toMatchObject([{ status: "REFUSED", error: { code: 100101 } }]);
+  expect(blocks()).toEqual([]);
+});
+
+it("asks for the right to open only if the topic does not exist", async () => {
+  engine = await TestEngine.start({ policy: { ...allowAll, allows: (_, action) => action !== "open" } });
+  engine.chain.open("there", `0x${"11".repeat(20)}`);
+  await engine.clock.settle();
+  expect((await settled(submit(call("there")))).outcome).toMatchObject({ status: "SUCCESS" });
+  const refused = await settled(submit(call("new")));
+  expect(refused).toMatchObject({ heard: ["REFUSED"], outcome: { error: { code: 100702 } } });
+});
+
+it("does not reopen a topic that is closed", async () => {
+  engine = await TestEngine.start();
+  await settled(submit(call("a")));
+  await engine.broker.close(call("a"));
+  expect((await settled(submit(call("a")))).outcome).toMatchObject({ status: "REFUSED", error: { code: 100112 } });
+});
+
+it("keeps publishes to known topics ahead of a crowd that opens topics", async () => {
+  engine = await TestEngine.start();
+  await settled(submit(call("known")));
+  const before = engine.chain.head;
+  const crowd = Array.from({ length: 10 * openingPublishesMax }, (_, index) => submit(call(`new/${index}`)));
+  const known = submit(call("known"));
+  await engine.clock.settle();
+  const number = known.outcome?.status === "SUCCESS" ? Number(known.outcome.eventId.split("-")[2]) : Number.NaN;
+  expect(number - before).toBeLessThanOrEqual(2);
+  expect(crowd.every(({ outcome }) => outcome?.status === "SUCCESS")).toBe(true);
+  const opened = blocks().map((kinds) => kinds.filter((kind) => kind === "topic-opened").length);
+  expect(Math.max(...opened)).toBeLessThanOrEqual(openingPublishesMax);
+});
+
+async function settled<State>(state: State): Promise<State> {
+  await engine.clock.settle();
+  return state;
+}

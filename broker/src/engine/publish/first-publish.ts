@@ -1,0 +1,53 @@
+import type { TopicName } from "../../domain/topic-name.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { Semaphore } from "../../lib/semaphore.ts";
+import type { Ledger, TopicOpening } from "../../ports/ledger.ts";
+import type { OnSettled } from "../broker.ts";
+
+/**
+ * Publishes of one group that open their topic, under way at once. An opening costs the chain as much as hundreds of small events, and publishes to
+ * other topics wait behind them. As many with the longest names take 11 million gas.
+ */
+export const openingPublishesMax = 32;
+
+export interface FirstPublishOptions {
+  readonly ledger: Pick<Ledger, "prepareOpening">;
+  /** Of the group. */
+  readonly openings: Semaphore;
+  /** Throws if the publish may not open its topic. */
+  readonly mayOpen: () => void;
+}
+
+const neverAborted = new Cancellation();
+
+/** A publish that opens its topic if nobody has opened it. It keeps its turn until it has settled. */
+export class FirstPublish {
+  readonly #options: FirstPublishOptions;
+  readonly #settled = createDeferred<void>();
+
+  constructor(options: FirstPublishOptions) {
+    this.#options = options;
+  }
+
+  /** Waits for its turn. @throws what `mayOpen` throws, and BrokerError as `Ledger.prepareOpening` does. */
+  async open(name: TopicName): Promise<TopicOpening> {
+    const { ledger, openings, mayOpen } = this.#options;
+    mayOpen();
+    const turn = createDeferred<void>();
+    void openings.run(() => {
+      turn.resolve();
+      return this.#settled.promise;
+    }, neverAborted);
+    await turn.promise;
+    return ledger.prepareOpening(name);
+  }
+
+  /** Gives the turn back once the publish has settled. */
+  follow(onSettled: OnSettled): OnSettled {
+    return (outcome) => {
+      this.#settled.resolve();
+      onSettled(outcome);
+    };
+  }
+}

@@ -1,0 +1,48 @@
+import type { OutgoingBatch } from "../../../ports/ledger.ts";
+import type { BatchVerifier } from "../read/batch-verifier.ts";
+import type { GasPolicy } from "./gas.ts";
+import { type EncodedBatch, encodeOpenAndPublish, encodePublish } from "./publish-calldata.ts";
+import type { TransactionRequest } from "./transaction-state.ts";
+
+export interface PublishOrdersOptions {
+  readonly verifier: Pick<BatchVerifier, "rootOf">;
+  readonly gas: Pick<GasPolicy, "forPublish">;
+}
+
+/** A transaction that publishes, and its batches. */
+export interface PublishOrder {
+  readonly request: Pick<TransactionRequest, "data" | "gas" | "logsExpected">;
+  readonly encoded: readonly EncodedBatch[];
+}
+
+const noRoot = new Uint8Array(32);
+
+/** Writes the transactions that publish; one that opens topics too is another call of the registry. */
+export class PublishOrders {
+  readonly #options: PublishOrdersOptions;
+
+  constructor(options: PublishOrdersOptions) {
+    this.#options = options;
+  }
+
+  make(batches: readonly OutgoingBatch[]): PublishOrder {
+    const encoded = batches.map((batch) => this.#encode(batch));
+    const names: string[] = [];
+    let writers: number | undefined;
+    for (const { topic, opening } of batches) {
+      if (opening === undefined) continue;
+      names.push(topic);
+      ({ writers } = opening); // A set that was replaced meanwhile is in the earlier ones.
+    }
+    const isOpening = names.length > 0;
+    const data = isOpening ? encodeOpenAndPublish({ names, writers }, encoded) : encodePublish(encoded);
+    const gas = this.#options.gas.forPublish(data.length, encoded.length, names);
+    // A topic that is open already adds no log.
+    return { request: { data, gas, logsExpected: isOpening ? undefined : encoded.length }, encoded };
+  }
+
+  #encode({ address, count, events }: OutgoingBatch): EncodedBatch {
+    const eventsRoot = count === 0 ? noRoot : this.#options.verifier.rootOf(events, count);
+    return { address, count, events, eventsRoot };
+  }
+}
