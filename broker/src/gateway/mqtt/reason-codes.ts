@@ -58,6 +58,7 @@ export function toReasonCode(error: BrokerError): number {
 
 /** What a refused CONNECT is answered with. */
 export function toConnectCode(error: BrokerError): number {
+  if (error.kind === "unavailable") return reason.serverUnavailable;
   return error.kind === "unauthenticated" ? reason.badCredential : toReasonCode(error);
 }
 
