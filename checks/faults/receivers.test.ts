@@ -86,7 +86,7 @@ describe("a receiver that", () => {
     expect(target.attempts).toEqual([]);
   });
 
-  it("is one of many that hang does not delay a healthy one", async () => {
+  it("hangs does not delay a healthy one, even if it holds a hundred subscriptions", async () => {
     const { client } = running();
     const hanging = await startReceiver({ behaviour: hang });
     const healthy = await receive();

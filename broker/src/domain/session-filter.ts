@@ -7,7 +7,7 @@ export type QoS = 0 | 1 | 2;
 /** Filters of one session. */
 export const sessionFiltersMax = 1_000;
 
-/** What a session wants, and how. */
+/** A filter of a session, and how its events are sent. */
 export interface SessionFilter {
   readonly filter: TopicFilter;
   readonly qos: QoS;
@@ -15,9 +15,9 @@ export interface SessionFilter {
   readonly isNoLocal: boolean;
   /** Whether the mark of a retained event is passed on (MQTT 5.0, section 3.8.3.1). */
   readonly isRetainAsPublished: boolean;
-  /** Whether the filter gets what topics retain: each time that it is subscribed, or only when it is new; never when left out. */
+  /** When the filter receives retained events: at each subscribe, or only at the first. Never if undefined. */
   readonly retained?: "always" | "if-new" | undefined;
-  /** Given back with each event that the filter matches; undefined for none. */
+  /** Sent with each event that the filter matches, if defined. */
   readonly identifier: number | undefined;
 }
 
@@ -33,22 +33,22 @@ export const sessionMarks = {
   retain: "retain",
 } as const;
 
-/** What {@link sessionMarks.retain} says of an event that its topic retains. */
+/** Value of {@link sessionMarks.retain} on an event that its topic retains. */
 export const retainedMark = "true";
 
-/** Whether an event is published to be retained. If its content is empty, it takes the topic's retained event away. */
+/** Whether the publisher asked to retain the event. An event with empty content removes the topic's retained event. */
 export function isMarkedRetained(event: Pick<Event, "extensions">, extensionPrefix: string): boolean {
   return findMark(event, extensionPrefix + sessionMarks.retain) === retainedMark;
 }
 
-/** The QoS with which an event was published. The mark is written by gateways that know of QoS. */
+/** The QoS with which an event was published. Gateways of protocols with QoS write the mark. */
 export function publishedQos(event: Pick<Event, "extensions">, extensionPrefix: string): QoS {
   const value = findMark(event, extensionPrefix + sessionMarks.qos);
   if (value === "0") return 0;
   return value === "2" ? 2 : 1;
 }
 
-/** The session that published an event, as far as it says so. */
+/** The session that published an event, if the event names one. */
 export function originOf(event: Pick<Event, "extensions">, extensionPrefix: string): string | undefined {
   return findMark(event, extensionPrefix + sessionMarks.origin);
 }

@@ -17,7 +17,7 @@ export type SessionProtocol = "MQTT" | "STOMP";
 /** Kinds of listener as the admin listing names them. */
 export type InterfaceType = WebhookFormat | SessionProtocol;
 
-/** Events are called back, one after the other. */
+/** The broker sends events to a URL, one after the other. */
 export interface WebhookDelivery {
   readonly kind: "webhook";
   readonly format: WebhookFormat;

@@ -2,7 +2,7 @@ import type { NodeChanges } from "./node-changes.ts";
 
 const KEY_LENGTH_BYTES = 1;
 const NODE_LENGTH_BYTES = 4;
-/** Stands for the length of a node that was not there. */
+/** Written instead of the length of a missing node. */
 const ABSENT = 0xffff_ffff;
 
 /** Trie nodes in memory that several threads can read, so that handing them over copies nothing. */

@@ -6,7 +6,7 @@ const COUNT_BYTES = 4;
 const NUMBER_BYTES = 8;
 const ENTRY_BYTES = 2 * NUMBER_BYTES;
 
-/** What follows from a block, as its row holds it. */
+/** Encodes the effects of a block as its row stores them. */
 export function encodeEffects({ nodes, places }: BlockEffects): Uint8Array {
   const nodesAt = COUNT_BYTES + places.length * ENTRY_BYTES;
   const bytes = Buffer.allocUnsafe(nodesAt + nodesBytes(nodes));
@@ -16,7 +16,7 @@ export function encodeEffects({ nodes, places }: BlockEffects): Uint8Array {
   return bytes;
 }
 
-/** @throws RangeError for bytes that were not written so. */
+/** @throws RangeError for bytes that `encodeEffects` did not write. */
 export function decodeEffects(bytes: Buffer): BlockEffects {
   const count = bytes.readUInt32BE(0);
   const nodesAt = COUNT_BYTES + count * ENTRY_BYTES;

@@ -1,7 +1,7 @@
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { Place } from "./places.ts";
 
-/** What follows from a block: the nodes of the state that it changed, and where its hashes, addresses and topics are found. */
+/** The effects of a block: the state nodes that it changed, and the places of its hashes, addresses and topics. */
 export interface BlockEffects {
   readonly nodes: NodeChanges;
   readonly places: readonly IndexEntry[];
@@ -12,7 +12,7 @@ export interface IndexEntry {
   readonly place: Place;
 }
 
-/** Effects of the newest blocks that are not in the tables of nodes and places yet, in memory; each block's are in the file, in one row. */
+/** Effects, in memory, of the newest blocks that are not in the tables of nodes and places yet. The file has them too, one row for each block. */
 export class UnsavedEffects {
   readonly #nodes = new Map<string, Uint8Array | undefined>();
   readonly #places = new Map<number, Place[]>();
@@ -20,22 +20,22 @@ export class UnsavedEffects {
   #last = -1;
   #bytes = 0;
 
-  /** The oldest block in it. */
+  /** The oldest block with unsaved effects. */
   get first(): number | undefined {
     return this.#first;
   }
 
-  /** The newest block that ever was in it; -1 before any. */
+  /** The newest block that was ever added; -1 before the first. */
   get last(): number {
     return this.#last;
   }
 
-  /** Of the rows in the file. */
+  /** Size of the rows in the file. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Takes over what follows from the next block; its row has so many bytes. */
+  /** Adds the effects of the next block, whose row takes `bytes` bytes. */
   add(blockNumber: number, { nodes, places }: BlockEffects, bytes: number): void {
     this.#first ??= blockNumber;
     this.#last = blockNumber;
@@ -48,7 +48,7 @@ export class UnsavedEffects {
     }
   }
 
-  /** Everything in it, in the order of the tables: what is near in them is written together. */
+  /** All effects in the order of the tables, so that neighbouring rows are written together. */
   sorted(): { readonly nodes: [string, Uint8Array | undefined][]; readonly places: [number, Place[]][] } {
     return {
       nodes: [...this.#nodes].toSorted(([left], [right]) => (left < right ? -1 : 1)),

@@ -19,7 +19,7 @@ export interface StallDetectorOptions {
   readonly logger: Logger;
 }
 
-/** A block that is final at this node and missing from the index, the index then, and since when it has been there. */
+/** A block that is final at this node but missing from the index; the newest indexed block; and the time when this node first saw both. */
 interface Sight {
   readonly blockNumber: number;
   readonly index: number;

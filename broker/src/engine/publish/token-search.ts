@@ -15,7 +15,7 @@ import { toIdentity } from "./publish-identity.ts";
 /** Topics of one group that are searched for tokens at once; other topics wait. */
 const searchesAtOnceMax = 2;
 
-/** Publishes whose block is known, about 150 bytes each. A repeat of another one reads its topic from the position of the first request on. */
+/** Publishes whose block this node remembers, about 150 bytes each. To find any other one, a repeat reads the topic from the position of the first request. */
 const blocksKnownMax = 20_000;
 
 export interface TokenSearchOptions {
@@ -38,16 +38,16 @@ interface Wanted {
 interface SearchRange {
   readonly topic: TopicName;
   readonly wanted: readonly Wanted[];
-  /** The end of the index if left out. */
+  /** Defaults to the end of the index. */
   readonly upTo?: Position;
 }
 
-/** Finds the events of named publishes in the index, by token. All that are sought in one topic share the reads. */
+/** Finds the events of publishes with a key in the index, by token. Searches in the same topic share their reads. */
 export class TokenSearch {
   readonly #options: TokenSearchOptions;
   readonly #semaphore = new Semaphore(searchesAtOnceMax);
   readonly #waiting = new Map<TopicName, Wanted[]>();
-  /** Blocks of the events that were published or found last, by token. */
+  /** Blocks of the events that were last published or found, by token. */
   readonly #blocks = new Map<string, number>();
 
   constructor(options: TokenSearchOptions) {
@@ -55,7 +55,7 @@ export class TokenSearch {
   }
 
   /**
-   * The event of a row, after a position of the topic; undefined if what is indexed at the time of the call does not have it, or `signal` aborts first.
+   * Finds the event of a row after a position of its topic. Undefined if the index at the time of the call does not contain it, or if `signal` aborts first.
    * @throws as the store does.
    */
   async find(row: PublishKeyRow, after: Position, signal: AbortSignal): Promise<EventId | undefined> {

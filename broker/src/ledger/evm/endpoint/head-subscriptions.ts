@@ -15,14 +15,14 @@ interface Subscription {
   readonly params: readonly unknown[];
   /** Its endpoint; undefined while it is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
-  /** The newest block that was notified. */
+  /** The newest block that the endpoint has announced. */
   head: number;
   isMoving: boolean;
 }
 
 /**
- * Subscriptions that outlast their connections: each has an identifier of ours, and is made again when the endpoint in use changes or its
- * connection is lost. While a subscription is detached, whoever subscribed polls. A head may be notified twice.
+ * Subscriptions that outlast their connections. Each keeps one identifier, and is renewed when the endpoint in use changes or its connection
+ * is lost. While a subscription is detached, the subscriber polls. A head may be notified twice.
  */
 export class HeadSubscriptions {
   readonly listeners = new Set<(message: unknown) => void>();
@@ -35,7 +35,7 @@ export class HeadSubscriptions {
     this.#options = options;
   }
 
-  /** Whether a subscription is at no endpoint, so that nobody notifies its heads. */
+  /** Whether a subscription is detached, so that no endpoint announces its heads. */
   get isDetached(): boolean {
     return [...this.#subscriptions.values()].some(({ place }) => place === undefined);
   }
