@@ -68,6 +68,10 @@ export const subscriptionEntrySchema = z
     notifyTimeStamp: z.string().describe("Time of the latest notification, YYYY-MM-DD HH:MM:SS, UTC."),
     subscribeId: z.string().describe("Subscription identifier."),
     topicName: z.string().describe("Topic or pattern of the subscription."),
+    state: z
+      .literal("suspended")
+      .optional()
+      .describe("Only where nothing is delivered until somebody subscribes again."),
   })
   .meta({ title: "SubscriptionEntry" });
 export type SubscriptionEntry = z.output<typeof subscriptionEntrySchema>;

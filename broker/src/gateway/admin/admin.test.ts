@@ -1,7 +1,8 @@
 import { BrokerError, operationNames, restPathOf, skippedListingSchema, subscriptionListingSchema } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import type { GroupHealth } from "../../engine/broker.ts";
-import { sampleSubscriptionId } from "../testing/recording-broker.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { sampleSubscription, sampleSubscriptionId } from "../testing/recording-broker.ts";
 import { serve, testMetrics } from "../testing/serve.ts";
 
 const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
@@ -26,6 +27,17 @@ describe("INTERFACE.md, SubscriptionListing", () => {
       },
     });
     expect(subscriptionListingSchema.safeParse(listing).error).toBeUndefined();
+  });
+
+  it("says which subscriptions are suspended", async () => {
+    const id = parseSubscriptionId("1b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11");
+    const subscriptions = [sampleSubscription, { ...sampleSubscription, id, state: "suspended" as const }];
+    await using server = await serve({
+      listSubscriptions: () => Promise.resolve([{ address: "node", subscriptions }]),
+    });
+    const listing: unknown = await (await fetch(`${server.url}/admin/listSubscription`)).json();
+    const entries = subscriptionListingSchema.parse(listing)["node"] ?? {};
+    expect(Object.values(entries).map(({ state }) => state)).toEqual([undefined, "suspended"]);
   });
 
   it("names the address listened on when none is advertised, and is empty without subscriptions", async () => {

@@ -46,6 +46,7 @@ function toEntry(status: SubscriptionStatus): SubscriptionEntry {
     notifyTimeStamp: toTimeStamp(status.notifiedAt),
     subscribeId: status.id,
     topicName: status.filter,
+    ...(status.state === "suspended" ? { state: "suspended" as const } : {}),
   };
 }
 
