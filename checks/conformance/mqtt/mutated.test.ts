@@ -4,6 +4,7 @@ import mqttPacket, { type Packet } from "mqtt-packet";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { Client } from "../../harness/client.ts";
+import { mutate } from "../../harness/mutation.ts";
 import { createRandom, type Random, seedsOf } from "../../harness/random.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import { peakMebibytes } from "../../hostile/support/process-memory.ts";
@@ -73,34 +74,17 @@ function toBytes(packet: object, version: 4 | 5): Buffer {
   return mqttPacket.generate(whole as Packet, { protocolVersion: version }); // fields by the table above
 }
 
-function mutate(bytes: Buffer, random: Random): Buffer {
-  const at = random.below(bytes.length);
-  const byte = Buffer.of(random.below(256));
-  switch (random.below(5)) {
-    case 0:
-      return Buffer.concat([bytes.subarray(0, at), byte, bytes.subarray(at + 1)]);
-    case 1:
-      return Buffer.concat([bytes.subarray(0, at), byte, bytes.subarray(at)]);
-    case 2:
-      return Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]);
-    case 3:
-      return bytes.subarray(0, at);
-    default:
-      return Buffer.concat([bytes.subarray(0, at), bytes]);
-  }
-}
-
 /** Sends a CONNECT, as often as not mutated too, and mutated packets; answers when the broker has closed. */
 async function attack(random: Random, name: string): Promise<void> {
   const version = random.pick([4, 5] as const);
   const hello = toBytes({ cmd: "connect", clientId: name, clean: random.below(2) === 0, keepalive: 0 }, version);
   const mutants = Array.from({ length: packetsPerConnection }, () =>
-    mutate(toBytes(random.pick(packets), version), random),
+    mutate(toBytes(random.pick(packets), version), random, random.below(256)),
   );
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
   socket.resume();
-  socket.end(Buffer.concat([random.below(10) === 0 ? mutate(hello, random) : hello, ...mutants]));
+  socket.end(Buffer.concat([random.below(10) === 0 ? mutate(hello, random, random.below(256)) : hello, ...mutants]));
   await once(socket, "close");
 }
 
