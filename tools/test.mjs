@@ -32,6 +32,9 @@ for (const [name, statement] of Object.entries(pythonClients)) {
     `${name} for Python is not installed: the tests with it were left out. CHECKS_PYTHON names a Python that has it.`,
   );
 }
+if (spawnSync("/usr/bin/python3", ["-c", "import stomp"]).status !== 0) {
+  reportMissing("Debian's stomp.py", { package: "python3-stomp", variable: "CHECKS_DEBIAN_PYTHON" });
+}
 const { passed, failed, skipped } = countTests();
 if (skipped > 0) console.log(`${skipped} tests left out: see above for what they need.`);
 console.log(`${passed} passed, ${failed} failed`);

@@ -5,11 +5,15 @@ import { type Line, Lines } from "./lines.ts";
 const chosen = process.env["CHECKS_PYTHON"];
 const python = chosen ?? "python3";
 
+/** Debian's own Python, which sees what apt-get installs; the variable says `required` where no test with it may be left out. */
+export const debianPython = "/usr/bin/python3";
+const isDebianRequired = process.env["CHECKS_DEBIAN_PYTHON"] === "required";
+
 /** Whether tests with a client run here: a statement that imports it. */
-export function canImport(statement: string): boolean {
-  if (chosen !== undefined) return true;
+export function canImport(statement: string, program = python): boolean {
+  if (program === debianPython ? isDebianRequired : chosen !== undefined) return true;
   try {
-    execFileSync(python, ["-c", statement], { stdio: "ignore" });
+    execFileSync(program, ["-c", statement], { stdio: "ignore" });
     return true;
   } catch {
     return false;
@@ -21,10 +25,10 @@ export class PythonScript {
   readonly lines = new Lines();
   readonly #child: ChildProcess;
 
-  constructor(file: string, args: readonly string[]) {
+  constructor(file: string, args: readonly string[], program = python) {
     // stomp.py asks the resolver for every name of this machine unless the variable is set.
     const env = { ...process.env, STOMP_SKIP_HOSTNAME_SCAN: "1" };
-    this.#child = spawn(python, [file, ...args], { env, stdio: ["pipe", "pipe", "inherit"] });
+    this.#child = spawn(program, [file, ...args], { env, stdio: ["pipe", "pipe", "inherit"] });
     let text = "";
     this.#child.stdout?.on("data", (chunk: Buffer) => {
       text += chunk.toString();

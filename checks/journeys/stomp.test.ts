@@ -5,7 +5,7 @@ import { WebSocket } from "ws";
 import { versions } from "../conformance/stomp/frames.ts";
 import { Lines } from "../harness/lines.ts";
 import { portOf } from "../harness/listener-port.ts";
-import { canImport, PythonScript } from "../harness/python.ts";
+import { canImport, debianPython, PythonScript } from "../harness/python.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { journey } from "./stomp/journey.ts";
@@ -43,6 +43,16 @@ describe.runIf(canImport("import stomp"))("stomp.py", () => {
   it(`over WebSocket ${title}`, async () => {
     python = new PythonScript(script, ["websocket", new URL(running().broker.url).port]);
     await journey(new OrderedClient(python), { rest: running().client, name: "stomp.py/websocket" });
+  });
+});
+
+describe.runIf(canImport("import stomp", debianPython))("Debian's python3-stomp", () => {
+  let python: PythonScript | undefined;
+  afterEach(() => python?.kill());
+
+  it.each(versions)(`by STOMP %s ${title}`, async (version) => {
+    python = new PythonScript(script, [version, String(stompPort())], debianPython);
+    await journey(new OrderedClient(python), { rest: running().client, name: `python3-stomp/${version}` });
   });
 });
 
