@@ -55,6 +55,9 @@ contract TopicRegistry is ITopicViews, WriterSets {
     error InvalidName();
     /// @notice The topic contract could not be created.
     error TopicNotCreated();
+    /// @notice A batch of those that are published together cannot be.
+    /// @param reason As for `BatchRejected`.
+    error PublishRefused(address topic, uint8 reason);
 
     uint256 private constant NAME_BYTES_MAX = 1024;
     /// @dev The shortest event: RLP of an empty content and no extensions.
@@ -130,6 +133,14 @@ contract TopicRegistry is ITopicViews, WriterSets {
             Batch calldata batch = batches[i];
             uint8 reason = _append(batch);
             if (reason != ACCEPTED) emit BatchRejected(batch.topic, msg.sender, batch.eventsRoot, reason);
+        }
+    }
+
+    /// @notice Publishes batches in the order given, all or none: reverts where `publish` would skip one.
+    function publishAll(Batch[] calldata batches) external {
+        for (uint256 i = 0; i < batches.length; ++i) {
+            uint8 reason = _append(batches[i]);
+            if (reason != ACCEPTED) revert PublishRefused(batches[i].topic, reason);
         }
     }
 

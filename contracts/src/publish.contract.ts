@@ -12,6 +12,7 @@ import {
   type GetFixture,
   legacy,
   type RegistryFixture,
+  revertOf,
 } from "./testing/registry-fixture.ts";
 
 export function describePublish(get: GetFixture): void {
@@ -178,7 +179,43 @@ export function describeRejections(get: GetFixture): void {
         published(good[2], 6n),
       ]);
     });
+
+    test("publishes all of several batches, one log each, in order", async () => {
+      const [orders, bills] = [await get().openTopic("orders"), await get().openTopic("bills")];
+      const batches = [batchOf(orders, 2), batchOf(bills, 5), batchOf(orders, 3)] as const;
+      const receipt = await get().publishAll(batches);
+      expect(decodeLogs(receipt)).toEqual([
+        published(batches[0], 1n),
+        published(batches[1], 1n),
+        published(batches[2], 3n),
+      ]);
+    });
+
+    test("publishes none of several batches if it would skip one", async () => {
+      const orders = await get().openTopic("orders");
+      const shut = await get().openTopic("shut");
+      await get().close("shut");
+      const good = batchOf(orders, 2);
+      const before = await get().stateOf(orders);
+      const refused = [
+        [batchOf(bob.address, 1), topicUnknown],
+        [batchOf(shut, 1), topicClosed],
+        [batchOf(orders, 0), batchEmpty],
+        [{ ...batchOf(orders, 1), events: "0x" } as const, countTooLarge],
+      ] as const;
+      for (const [bad, reason] of refused) {
+        const expected = { name: "PublishRefused", args: [bad.topic, reason] };
+        expect(await revertOf(simulatePublishAll(get(), [good, bad]))).toEqual(expected);
+        const call = get().publishAll([good, bad]);
+        await expect(call).rejects.toThrow("reverted");
+      }
+      expect(await get().stateOf(orders)).toEqual(before);
+    });
   });
+}
+
+function simulatePublishAll({ client, contract }: RegistryFixture, batches: readonly Batch[]): Promise<unknown> {
+  return client.simulateContract({ ...contract, functionName: "publishAll", args: [batches], account: alice });
 }
 
 async function expectRejected(fixture: RegistryFixture, batch: Batch, reason: number): Promise<void> {

@@ -279,14 +279,14 @@ export interface Broker {
    * Publishes all in one transaction of the chain, or none; it carries nothing else. The calls are of one group and without keys (200001). Refused as a
    * whole where one would be (see {@link submit}), and where they do not fit into one transaction (200202). Events that were submitted before keep their
    * place before these; a connection that keeps its order submits nothing more until this has settled. If another node closes one of several topics
-   * meanwhile, the chain may commit a part: that is REFUSED and logged.
+   * meanwhile, none is published (200202); only a registry of an earlier version may commit a part then, which is REFUSED and logged.
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
-   * Whether the group takes another publish now. If not, calls back once, in a later turn, when it does: a gateway that can make its client wait asks
-   * before it submits. @throws BrokerError 200211, 200205.
+   * Whether the group takes these publishes together now. If not, calls back once, in a later turn, when it does: a gateway that can make its client wait
+   * asks before it submits. The calls are of one group. @throws BrokerError 200211, 200205.
    */
-  whenRoom(caller: Caller, groupId: string | undefined, callback: () => void): boolean;
+  whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean;
   /**
    * Frees a key of a session: the next publish with it is another one. Answers, once that is on disk, whether the key was taken.
    * @throws BrokerError 200205, 200211, and when the store cannot take it.

@@ -114,8 +114,8 @@ export class GuardedBroker implements Broker {
   }
 
   /** Says nothing of a topic, so no right is asked for: the submission that follows asks. */
-  whenRoom(_caller: Caller, groupId: string | undefined, callback: () => void): boolean {
-    return this.#options.inlet.whenRoom(groupId, callback);
+  whenRoom(_caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
+    return this.#options.inlet.whenRoom(calls, callback);
   }
 
   /** Concerns the session alone, so no right is asked for. */

@@ -161,6 +161,18 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(["a", "b", "c", "d"]);
     });
 
+    test("commits all batches of a whole append, or none where one is rejected", async () => {
+      const first = await openTopic(ledger);
+      const second = await openTopic(ledger, otherName);
+      const whole = (text: string) => [batch(first, [event(text)]), batch(second, [event(text)], otherName)];
+      const committed = await ledger.append(whole("a"), never, { isWhole: true });
+      expect(committed).toMatchObject([{ firstSequence: 1 }, { firstSequence: 1 }]);
+      await ledger.closeTopic(otherName, never);
+      await expect(ledger.append(whole("b"), never, { isWhole: true })).rejects.toMatchObject({ code: 200202 });
+      expect(await ledger.append([batch(first, [event("c")])], never)).toMatchObject([{ firstSequence: 2 }]);
+      expect(contents(flat(await collectAll(ledger)))).toEqual(["a", "a", "c"]);
+    });
+
     test("rejected batches do not affect committed ones and take no sequence", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);

@@ -53,6 +53,19 @@ interface EntryPlace {
   readonly logIndex: number;
 }
 
+export interface AppendOptions {
+  /**
+   * Asked right before the transaction is handed to the chain, when it would survive this process; if false, the ledger hands over nothing and throws
+   * 200202.
+   */
+  readonly mayStart?: (() => boolean) | undefined;
+  /**
+   * Whether the chain commits all batches or none: where it would reject one, `append` throws 200202. Registries of an earlier version, and appends that open topics, decide about
+   * each batch by itself all the same.
+   */
+  readonly isWhole?: boolean | undefined;
+}
+
 /** Why a batch is malformed. */
 export type BatchFault =
   | "undecodable-batch"
@@ -164,13 +177,12 @@ export interface Ledger {
   /**
    * Commits the batches in one transaction, in order, after it has opened the topics of those with an `opening`. Successive calls (without waiting) are committed in their order. The caller must observe
    * `limits`. If aborted before sending, throws 200202 and changes nothing; if later, throws 200201 or 200205 and the batches may still be
-   * committed. Asks `mayStart` right before it hands the transaction to the chain, when it would survive this process; if false, it hands over nothing
-   * and throws 200202.
+   * committed.
    */
   append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    mayStart?: () => boolean,
+    options?: AppendOptions,
   ): Promise<readonly BatchOutcome[]>;
   /**
    * Every final block after `after` (undefined: from the beginning), then new ones as they become final, until aborted. Each step continues the

@@ -100,6 +100,11 @@ export class RegistryFixture {
     return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
+  async publishAll(batches: readonly Batch[], account = alice): Promise<TransactionReceipt> {
+    const call = { ...this.contract, functionName: "publishAll", args: [batches], account } as const;
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
+  }
+
   /** Opens a topic and returns its address. */
   async openTopic(name: string, account = alice): Promise<Address> {
     await this.open(name, account);

@@ -40,6 +40,20 @@ export interface IndexedPlace {
   readonly blockNumber: number;
 }
 
+/** What somebody wants to add. */
+export interface Need {
+  readonly count: number;
+  /** As the events take in a batch. */
+  readonly bytes: number;
+}
+
+interface DeliverOptions {
+  /** Whether the chain commits all or nothing. */
+  readonly isWhole: boolean;
+  /** For what the chain does not take in one transaction. */
+  readonly split: (batches: readonly DraftBatch[]) => Promise<void>;
+}
+
 /** An event of an open topic, and who waits for it. */
 export interface TopicEvent {
   readonly topic: OpenTopic;
@@ -68,7 +82,8 @@ export class Batcher {
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
-  #roomWaiters: (() => void)[] = [];
+  readonly #roomWaiters: { readonly need: Need; readonly callback: () => void }[] = [];
+  #isCallingWaiters = false;
 
   constructor(options: BatcherOptions) {
     this.#options = options;
@@ -109,15 +124,23 @@ export class Batcher {
     }
   }
 
-  /** Whether any valid event can be added. Half of the bytes are kept for what is on its way here: an event takes a small part of them. */
-  get hasRoom(): boolean {
-    const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
-    return this.#waitingCount < publishesWaitingMax && this.#waitingBytes < publishBytesWaitingMax / 2;
+  /**
+   * Whether so much can be added. If not, calls back once, in a later turn, when it can. Those who wait are called in their order, and nobody goes before
+   * them, so that one who needs much room is not passed by for ever. What can never be added may be tried once nothing waits: then it is refused.
+   */
+  whenRoom(need: Need, callback: () => void): boolean {
+    const isBehind = this.#roomWaiters.length > 0 && !this.#isCallingWaiters;
+    if (!isBehind && this.#hasRoomFor(need)) return true;
+    this.#roomWaiters.push({ need, callback });
+    return false;
   }
 
-  /** Calls back, once and in a later turn, when there is room. Those who wait are called in their order, each only while there is room. */
-  onRoom(callback: () => void): void {
-    this.#roomWaiters.push(callback);
+  /** Half of the bytes are kept for what is on its way here: an event takes a small part of them. */
+  #hasRoomFor({ count, bytes }: Need): boolean {
+    const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
+    if (this.#waitingCount === 0) return true;
+    const isWithin = this.#waitingBytes + bytes <= publishBytesWaitingMax / 2;
+    return isWithin && this.#waitingCount + count <= publishesWaitingMax;
   }
 
   /** Answers when nothing waits and nothing is in progress, or when `signal` aborts. */
@@ -210,13 +233,16 @@ export class Batcher {
   }
 
   #callWaiters(): void {
-    let called = 0;
-    for (const waiter of this.#roomWaiters) {
-      if (!this.hasRoom) break;
-      called += 1;
-      waiter();
+    this.#isCallingWaiters = true;
+    try {
+      for (let [first] = this.#roomWaiters; first !== undefined; [first] = this.#roomWaiters) {
+        if (!this.#hasRoomFor(first.need)) break;
+        this.#roomWaiters.shift();
+        first.callback();
+      }
+    } finally {
+      this.#isCallingWaiters = false;
     }
-    this.#roomWaiters = this.#roomWaiters.slice(called);
   }
 
   async #commit(draft: Draft): Promise<void> {
@@ -228,9 +254,10 @@ export class Batcher {
       const recorded = recorder.record(draft);
       const batches = recorded instanceof Promise ? await recorded : recorded;
       if (batches.length === 0) return;
-      const isCommitted = await this.#deliver(batches, async (options) =>
-        draft.isWhole ? this.#refuseAll(options, tooLarge()) : this.#splitInTurn(options),
-      );
+      const { isWhole } = draft;
+      const split = async (parts: readonly DraftBatch[]): Promise<void> =>
+        isWhole ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
+      const isCommitted = await this.#deliver(batches, { isWhole, split });
       const durationMs = clock.monotonic() - startedAt;
       if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
     } finally {
@@ -242,9 +269,9 @@ export class Batcher {
   /** Commits in one transaction, or in several where the chain takes none that large. Answers every caller; false where nothing was committed. */
   async #deliver(
     batches: readonly DraftBatch[],
-    split = (all: readonly DraftBatch[]) => this.#deliverParts(all),
+    { isWhole, split }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
   ): Promise<boolean> {
-    const outcomes = await this.#tryAppend(batches);
+    const outcomes = await this.#tryAppend(batches, isWhole);
     if (outcomes === undefined) return false;
     const isTooLarge = outcomes.some(({ status }) => status === "too-large");
     if (isTooLarge && isDivisible(batches)) await split(batches);
@@ -253,9 +280,9 @@ export class Batcher {
   }
 
   /** Undefined where it failed, and then every caller is answered. */
-  async #tryAppend(batches: readonly DraftBatch[]): Promise<readonly BatchOutcome[] | undefined> {
+  async #tryAppend(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[] | undefined> {
     try {
-      return await this.#append(batches);
+      return await this.#append(batches, isWhole);
     } catch (error) {
       this.#refuseAll(batches, error);
       return undefined;
@@ -306,12 +333,12 @@ export class Batcher {
   }
 
   /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
-  async #append(batches: readonly DraftBatch[]): Promise<readonly BatchOutcome[]> {
+  async #append(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[]> {
     const { clock, ledger, limits, progress } = this.#options;
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
     const outgoing = batches.map((batch) => batch.toOutgoing());
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
-    const outcomes = await ledger.append(outgoing, deadline.signal, mayStart);
+    const outcomes = await ledger.append(outgoing, deadline.signal, { mayStart, isWhole });
     const newest = newestOf(batches, outcomes);
     const blockNumber = newest?.blockNumber ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);

@@ -109,11 +109,10 @@ export class Inlet {
   }
 
   /** As `Broker.whenRoom` says. */
-  whenRoom(groupId: string | undefined, callback: () => void): boolean {
-    const { batcher } = this.#options.groups.get(groupId);
-    if (batcher.hasRoom) return true;
-    batcher.onRoom(callback);
-    return false;
+  whenRoom(calls: readonly PublishCall[], callback: () => void): boolean {
+    const { batcher } = this.#options.groups.get(calls[0]?.groupId);
+    const bytes = calls.reduce((sum, call) => sum + encodedBytes(call), 0);
+    return batcher.whenRoom({ count: calls.length, bytes }, callback);
   }
 
   /** Whether the call could be published as it is written. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */

@@ -26,8 +26,9 @@ interface Submitted {
 }
 
 /**
- * Publishes several events in one transaction of the chain, all or none. The registry decides about each topic of a transaction by itself, so it would
- * commit a part where one topic is closed: a topic is read from the index first, and is not closed while a transaction with it is in progress.
+ * Publishes several events in one transaction of the chain, all or none. The registry refuses it as a whole where one topic is closed. Registries of an
+ * earlier version decide about each topic by itself: so a topic is read from the index first, and is not closed while a transaction with it is in
+ * progress.
  */
 export class Transactions {
   readonly #options: TransactionsOptions;
@@ -134,7 +135,7 @@ function bytesOf({ events }: Submitted, topic: TopicName): number {
   return own.reduce((sum, { payload }) => sum + encodedBytes(payload), 0);
 }
 
-/** Another node, or another account, may close a topic after it was read: then the chain committed a part. */
+/** Another node, or another account, may close a topic after it was read: then a registry of an earlier version committed a part. */
 function toOutcome(outcomes: readonly PublishOutcome[], logger: Logger): TransactionOutcome {
   const results = outcomes.filter((one): one is PublishResult => one.status === "SUCCESS");
   if (results.length === outcomes.length) return { status: "SUCCESS", results };

@@ -13,8 +13,8 @@ let isDeaf = false;
 
 function toDeafLedger(ledger: Ledger): Ledger {
   const append = ledger.append.bind(ledger);
-  ledger.append = async (batches, signal, mayStart) => {
-    const outcomes = await append(batches, signal, mayStart);
+  ledger.append = async (batches, signal, options) => {
+    const outcomes = await append(batches, signal, options);
     if (!isDeaf) return outcomes;
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     throw new BrokerError("transactionTimeout");

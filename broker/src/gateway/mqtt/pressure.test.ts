@@ -72,7 +72,8 @@ it("counts publishes that wait for room against the shared memory, and drops tho
     const client = await RawClient.connect(world.port, 5, { clientId }); // by its answer, what came before was read
     client.destroy();
   };
-  await vi.waitFor(() => expect(world.broker.whenRoom(undefined, () => {})).toBe(false));
+  const call = { topic: "a", groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
+  await vi.waitFor(() => expect(world.broker.whenRoom([call], () => {})).toBe(false));
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {
     const client = await RawClient.connect(world.port, 5, { clientId });

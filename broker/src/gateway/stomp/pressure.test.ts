@@ -15,6 +15,8 @@ async function start(options: StompWorldOptions = {}): Promise<number> {
   return world.port;
 }
 
+const oneCall = { topic: "t", groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
+
 /** One transaction is in progress at most, so that what waits behind it keeps waiting. */
 const heldLimits = { pipelineAfterMs: 60_000 };
 
@@ -48,9 +50,40 @@ async function answered(): Promise<void> {
   client.destroy();
 }
 
+it("lets a COMMIT wait until the group has room for all of it", async () => {
+  const gate = createDeferred<void>();
+  let isHeld = false;
+  const port = await start({
+    limits: { publishesWaitingMax: 4, ...heldLimits },
+    change: (ledger) => {
+      const append = ledger.append.bind(ledger);
+      ledger.append = async (...order) => {
+        if (isHeld) await gate.promise;
+        return append(...order);
+      };
+      const limits = { ...ledger.limits, bytesPerTransactionMax: 100, transactionsInFlightMax: 1 };
+      Object.defineProperty(ledger, "limits", { value: limits });
+    },
+  });
+  const filler = await RawClient.connect(port);
+  filler.send("SEND", { destination: "t", receipt: "r" }, "first");
+  await filler.next("RECEIPT");
+  isHeld = true;
+  // Each fills a transaction: one is in progress, four wait.
+  for (let count = 0; count < 5; count += 1) filler.send("SEND", { destination: "t" }, "x".repeat(90));
+  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false));
+  const client = await RawClient.connect(port);
+  client.send("BEGIN", { transaction: "1" });
+  for (const text of ["a", "b", "c"]) client.send("SEND", { destination: "t", transaction: "1" }, text);
+  client.send("COMMIT", { transaction: "1", receipt: "committed" });
+  await answered();
+  gate.resolve();
+  expect((await client.next("RECEIPT")).headers).toMatchObject({ "receipt-id": "committed" });
+});
+
 it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
   const gate = await startFull({ memoryBytesMax: 50_000 });
-  await vi.waitFor(() => expect(world?.broker.whenRoom(undefined, () => {})).toBe(false));
+  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false));
   const clients: RawClient[] = [];
   for (const letter of ["a", "b", "c"]) {
     const client = await RawClient.connect(world?.port ?? 0);

@@ -6,6 +6,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { ChainCheck } from "../../ports/chain-check.ts";
 import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type {
+  AppendOptions,
   BatchOutcome,
   BlockRef,
   Ledger,
@@ -153,11 +154,11 @@ export class EvmLedger implements Ledger {
   async append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    mayStart?: () => boolean,
+    { mayStart, isWhole }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
     const { transactions, orders } = this.#writable();
-    const { request, encoded } = orders.make(batches);
+    const { request, encoded } = orders.make(batches, { isWhole });
     const included = await transactions.publish({ ...request, mayStart }, signal);
     if (included !== undefined) return this.#outcomesOf(included, batches.length);
     const { room } = this.#base;

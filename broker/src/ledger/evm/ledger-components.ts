@@ -14,6 +14,7 @@ import { HeadWatcher } from "./read/head-watcher.ts";
 import { PushedBlocks } from "./read/pushed-blocks.ts";
 import type { DeployOptions } from "./registry/deploy-registry.ts";
 import { identifyChain } from "./registry/identify-chain.ts";
+import { findsPublishAll } from "./registry/find-registry.ts";
 import { OwnWriters } from "./registry/own-writers.ts";
 import { Registry } from "./registry/registry.ts";
 import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deployer.ts";
@@ -76,6 +77,8 @@ export interface LedgerComponents extends ReadComponents, WriteComponents {
 /** What the start found out about the chain. */
 interface Settled extends DeployOptions {
   readonly address: Address;
+  /** Whether the registry can publish all batches or none; those of an earlier version cannot. */
+  readonly publishesAll: boolean;
 }
 
 /** Connects to the chain, finds or deploys the registry, and creates the components, each after those that it uses. @throws BrokerError, RpcFailure. */
@@ -101,7 +104,8 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
     restore: (lost) => deployer.restore(lost, deployment),
   });
   await deployer.forget(deployment);
-  const settled = { ...deployment, address };
+  const publishesAll = await findsPublishAll(rpc, { address, from: signer.address });
+  const settled = { ...deployment, address, publishesAll };
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);
   connect(base, fees, { ...reading, ...writing });
@@ -152,7 +156,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     findWriters,
     send: (data, gas, signal) => transactions.change({ data, gas }, signal),
   });
-  const orders = new PublishOrders({ verifier: base.verifier, gas: base.gas });
+  const orders = new PublishOrders({ verifier: base.verifier, gas: base.gas, publishesAll: settled.publishesAll });
   return { registry, sender, transactions, orders, opener, findWriters, writers };
 }
 

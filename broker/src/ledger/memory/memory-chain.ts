@@ -150,6 +150,17 @@ export class MemoryChain {
     return outcomes;
   }
 
+  /** As {@link publish}, but all or none: undefined where it would reject one. */
+  publishAll(
+    batches: readonly ChainBatch[],
+    options: { readonly publisher: Address; readonly names: readonly string[] },
+  ): readonly BatchOutcome[] | undefined {
+    const isRefused = batches.some((batch) => refusal(this.#topics.get(batch.address), batch) !== undefined);
+    if (!isRefused || options.names.length > 0) return this.publish(batches, options);
+    this.#seal([]);
+    return undefined;
+  }
+
   #place(address: Address, entry: Unplaced, logIndex = 0): LedgerEntry {
     return {
       ...entry,

@@ -3,6 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type {
+  AppendOptions,
   BatchOutcome,
   BlockRef,
   Ledger,
@@ -92,12 +93,16 @@ class MemoryLedger implements Ledger {
   async append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    mayStart?: () => boolean,
+    { mayStart, isWhole }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
     if (mayStart?.() === false) throw new BrokerError("transactionFailed", { details: "this node may not send it" });
     const names = batches.flatMap(({ topic, opening }) => (opening === undefined ? [] : [topic]));
-    return this.#chain.publish(batches, { publisher: this.sender ?? defaultSender, names });
+    const options = { publisher: this.sender ?? defaultSender, names };
+    const outcomes =
+      isWhole === true ? this.#chain.publishAll(batches, options) : this.#chain.publish(batches, options);
+    if (outcomes !== undefined) return outcomes;
+    throw new BrokerError("transactionFailed", { details: `reverted in block ${this.#chain.head}` });
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {

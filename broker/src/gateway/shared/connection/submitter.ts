@@ -142,10 +142,10 @@ export class Submitter {
     if (!this.#isWaiting) this.#submitted?.resolve();
   }
 
-  #hasRoom({ calls: [first] }: Order): boolean {
+  #hasRoom({ calls }: Order): boolean {
     const { broker, caller } = this.#options;
     try {
-      return broker.whenRoom(caller, first?.groupId, () => this.#submitWithRoom());
+      return broker.whenRoom(caller, calls, () => this.#submitWithRoom());
     } catch {
       return true; // the submission says why
     }

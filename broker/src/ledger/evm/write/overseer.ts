@@ -97,7 +97,7 @@ export class Overseer {
       const { nonce, seenIn, request, isNoOp } = pending.state;
       const isPassed = (nonce ?? newestNonce) < newestNonce;
       const isFinalNow = seenIn !== undefined && seenIn <= readUpTo();
-      const hasNoLogs = request.logsExpected === undefined && !isNoOp;
+      const hasNoLogs = (request.logsExpected === undefined || request.mayRevert === true) && !isNoOp;
       if (isPassed || isFinalNow || seen.has(pending) || hasNoLogs) this.#waiting.add(pending);
     }
     this.#lookUpWaiting();

@@ -24,8 +24,10 @@ test("publish calldata equals viem's encoding", () => {
   fc.assert(
     fc.property(batches, (list) => {
       const args = [list.map(toArguments)] as const;
-      const expected = encodeFunctionData({ abi: topicRegistryAbi, functionName: "publish", args });
-      expect(toHex(encodePublish(list))).toBe(expected);
+      for (const functionName of ["publish", "publishAll"] as const) {
+        const expected = encodeFunctionData({ abi: topicRegistryAbi, functionName, args });
+        expect(toHex(encodePublish(list, functionName))).toBe(expected);
+      }
     }),
   );
 });

@@ -18,7 +18,10 @@ const tupleWords = 5;
 const eventsOffset = 4 * word;
 const addressBytes = 20;
 
-const publishSelector = selectorOf("publish");
+/** The registry's function for batches that it decides about one by one, and the one for all or none. */
+export type PublishFunction = "publish" | "publishAll";
+
+const publishSelectors = { publish: selectorOf("publish"), publishAll: selectorOf("publishAll") };
 const openAndPublishSelector = selectorOf("openAndPublish");
 
 /** The topics that a transaction opens, and the set of writers of new ones. */
@@ -27,10 +30,12 @@ export interface Openings {
   readonly writers: number | undefined;
 }
 
-/** Calldata of `publish(Batch[])`, in one allocation; viem's encoder works on hex and takes a hundred times as long. */
-export function encodePublish(batches: readonly EncodedBatch[]): Buffer {
+/**
+ * Calldata of `publish(Batch[])` or `publishAll(Batch[])`, in one allocation; viem's encoder works on hex and takes a hundred times as long.
+ */
+export function encodePublish(batches: readonly EncodedBatch[], name: PublishFunction = "publish"): Buffer {
   const target = Buffer.alloc(selectorBytes + word + batchesBytes(batches));
-  target.set(publishSelector);
+  target.set(publishSelectors[name]);
   writeNumber(target, selectorBytes, word);
   writeBatches(target, selectorBytes + word, batches);
   return target;
@@ -53,7 +58,7 @@ export function encodeOpenAndPublish(
   return target;
 }
 
-function selectorOf(name: "publish" | "openAndPublish"): Uint8Array {
+function selectorOf(name: PublishFunction | "openAndPublish"): Uint8Array {
   const item = topicRegistryAbi.find((one) => one.type === "function" && one.name === name);
   if (item?.type !== "function") throw new Error(`the registry's interface lacks ${name}`);
   return fromHex(toFunctionSelector(item));

@@ -1,4 +1,4 @@
-import type { OutgoingBatch } from "../../../ports/ledger.ts";
+import type { AppendOptions, OutgoingBatch } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "../read/batch-verifier.ts";
 import type { GasPolicy } from "./gas.ts";
 import { type EncodedBatch, encodeOpenAndPublish, encodePublish } from "./publish-calldata.ts";
@@ -7,11 +7,13 @@ import type { TransactionRequest } from "./transaction-state.ts";
 export interface PublishOrdersOptions {
   readonly verifier: Pick<BatchVerifier, "rootOf">;
   readonly gas: Pick<GasPolicy, "forPublish">;
+  /** Whether the registry can publish all batches or none; those of an earlier version cannot. */
+  readonly publishesAll: boolean;
 }
 
 /** A transaction that publishes, and its batches. */
 export interface PublishOrder {
-  readonly request: Pick<TransactionRequest, "data" | "gas" | "logsExpected">;
+  readonly request: Pick<TransactionRequest, "data" | "gas" | "logsExpected" | "mayRevert">;
   readonly encoded: readonly EncodedBatch[];
 }
 
@@ -25,7 +27,7 @@ export class PublishOrders {
     this.#options = options;
   }
 
-  make(batches: readonly OutgoingBatch[]): PublishOrder {
+  make(batches: readonly OutgoingBatch[], { isWhole = false }: Pick<AppendOptions, "isWhole"> = {}): PublishOrder {
     const encoded = batches.map((batch) => this.#encode(batch));
     const names: string[] = [];
     let writers: number | undefined;
@@ -35,10 +37,13 @@ export class PublishOrders {
       ({ writers } = opening); // A set that was replaced meanwhile is in the earlier ones.
     }
     const isOpening = names.length > 0;
-    const data = isOpening ? encodeOpenAndPublish({ names, writers }, encoded) : encodePublish(encoded);
+    const mayRevert = isWhole && !isOpening && this.#options.publishesAll;
+    const data = isOpening
+      ? encodeOpenAndPublish({ names, writers }, encoded)
+      : encodePublish(encoded, mayRevert ? "publishAll" : "publish");
     const gas = this.#options.gas.forPublish(data.length, encoded.length, names);
     // A topic that is open already adds no log.
-    return { request: { data, gas, logsExpected: isOpening ? undefined : encoded.length }, encoded };
+    return { request: { data, gas, logsExpected: isOpening ? undefined : encoded.length, mayRevert }, encoded };
   }
 
   #encode({ address, count, events }: OutgoingBatch): EncodedBatch {

@@ -11,6 +11,8 @@ export interface TransactionRequest {
   readonly gas: number;
   /** Number of logs that it writes if it succeeds; undefined if that depends on the chain. */
   readonly logsExpected: number | undefined;
+  /** Whether the registry may refuse it as a whole, so that it writes no logs. */
+  readonly mayRevert?: boolean | undefined;
   /** Called after the journal has the transaction, in the turn of its first send; false withdraws it. */
   readonly mayStart?: (() => boolean) | undefined;
 }

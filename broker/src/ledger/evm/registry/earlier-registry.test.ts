@@ -1,0 +1,36 @@
+import { startEmbeddedChain } from "@stele/chain";
+import { Signer, toHex } from "@stele/eth/node";
+import { expect, test } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
+import { parseTopicName } from "../../../domain/topic-name.ts";
+import { collectAll, flat } from "../../../ports/testing/followed-blocks.ts";
+import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
+import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
+import { InterceptedProvider } from "../testing/intercepted-provider.ts";
+import { encodePublish } from "../write/publish-calldata.ts";
+
+const never = new AbortController().signal;
+const name = parseTopicName("earlier");
+const selector = toHex(encodePublish([], "publishAll")).slice(0, 10);
+const unknown: Address = `0x${"ab".repeat(20)}`;
+
+test("a registry of an earlier version decides about each batch of a whole append", async () => {
+  const genesisAccounts = [new Signer(testKey("earlier")).address];
+  const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
+  const provider = new InterceptedProvider(chain);
+  provider.current = async (request, pass) => {
+    if (!JSON.stringify(request.params ?? []).includes(selector)) return pass();
+    throw Object.assign(new Error("execution reverted"), { code: 3 });
+  };
+  const ledger = createEvmHarness(provider, "earlier").createLedger();
+  await ledger.start();
+  await ledger.openTopic(name, never);
+  const [opened] = flat(await collectAll(ledger));
+  const batches = [opened?.address ?? unknown, unknown].map((address) =>
+    toOutgoingBatch({ topic: name, address, events: [{ content: Buffer.from("a"), extensions: [] }] }),
+  );
+  const outcomes = await ledger.append(batches, never, { isWhole: true });
+  expect(outcomes).toMatchObject([{ status: "committed" }, { status: "rejected", reason: "unknown-topic" }]);
+  await ledger.stop();
+  await chain.stop();
+});
