@@ -43,10 +43,11 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   const open = (settings: string, msMax: number) =>
     new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;
+  const durable = open("", limits.statementMsMax);
   const relaxed = open("set local synchronous_commit = off", limits.statementMsMax);
   const migrating = open(migrationLimits, migrationMsMax);
   return {
-    durable: open("", limits.statementMsMax),
+    durable,
     relaxed,
     migrating,
     isShared: true,
@@ -57,7 +58,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
     rowWriter,
-    saveProgress: async (rows) => saveProgress(relaxed, rows),
+    saveProgress: async (rows) => saveProgress(durable, rows),
     checkTables: async () => {},
     reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
     damaged: (what) => damagedRow(options.address.description, what),

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { positionZero } from "../../../domain/position.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { positionZero, toPosition } from "../../../domain/position.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
@@ -50,6 +50,30 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       await Promise.all([...stores, coordinator].map(async (part) => part.stop()));
     };
     return { stores, coordinator, close };
+  });
+
+  it("commits progress without waiting for the disk, and the next change with waiting", async () => {
+    const url = await server.createSchema();
+    const store = createPostgresStore({ url, connectionsMax: 1 });
+    onTestFinished(async () => store.stop());
+    await store.start();
+    const subscription = subscriptionOf(1);
+    await store.insertSubscription(subscription, 0);
+    await server.query(recordCommits, [], url);
+    const { id, epoch } = subscription;
+    const progress = {
+      id,
+      epoch,
+      cursor: toPosition(9, 0),
+      notifiedCount: 1,
+      notifiedAt: 1,
+      failedAttempts: 0,
+      failedMs: 0,
+    };
+    await store.saveProgress([progress]);
+    await store.setSubscriptionState(subscription, "suspended");
+    const commits = await server.query("select setting from commits order by number", [], url);
+    expect(commits).toEqual([{ setting: "off" }, { setting: "on" }]);
   });
 
   describe("shared by two nodes", () => {
@@ -113,3 +137,12 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     });
   });
 });
+
+/** Records how the transaction of each change of a subscription commits. */
+const recordCommits = `
+  create table commits (number bigserial, setting text);
+  create function record_commit() returns trigger language plpgsql as $$ begin
+    insert into commits (setting) values (current_setting('synchronous_commit'));
+    return null;
+  end $$;
+  create trigger recorded after update on subscriptions for each row execute function record_commit()`;

@@ -2,9 +2,10 @@ import { type Kysely, sql } from "kysely";
 import type { ProgressRow, Schema } from "../schema.ts";
 
 /**
- * Writes all rows in one statement, in a fifth of the time of one statement each. It locks the rows in the order of their ids before it
- * changes any, so that two nodes that write the same rows cannot deadlock. It compares each row's value after locking, not the value at
- * the start of the statement.
+ * Writes all rows in one statement, in a fifth of the time of one statement each. The statement is a transaction of its own that does not wait
+ * for the disk: begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in
+ * the order of their ids before it changes any, so that two nodes that write the same rows cannot deadlock. It compares each row's value after
+ * locking, not the value at the start of the statement.
  */
 export async function saveProgress(
   database: Kysely<Schema>,
@@ -21,8 +22,7 @@ export async function saveProgress(
     waits: rows.map(({ failed_ms }) => failed_ms),
     checks: rows.map(({ progress_check }) => progress_check),
   };
-  const query = progressQuery(columns);
-  const refused = await database.transaction().execute(async (transaction) => query.execute(transaction));
+  const refused = await progressQuery(columns).execute(database);
   return refused.rows.map(({ id }) => id);
 }
 
@@ -42,7 +42,8 @@ export function progressQuery(columns: ProgressColumns) {
   const { ids, epochs, cursors, counts, times, attempts, waits, checks } = columns;
   return sql<{ id: string }>`
     with given as materialized (
-      select * from unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[],
+      select given.* from set_config('synchronous_commit', 'off', true) cross join -- Until its own transaction ends.
+        unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[],
         ${attempts}::bigint[], ${waits}::bigint[], ${checks}::bigint[])
         as given (id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check)
     ),
