@@ -1,26 +1,19 @@
 import { beforeEach, expect, it } from "vitest";
 import { type Position, toPosition } from "../domain/position.ts";
-import { parseSubscriptionId } from "../domain/subscription.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { TopicName } from "../domain/topic-name.ts";
-import type { SessionClaim, SessionId, SessionKey, ShareId, StoredFilter } from "./session-store.ts";
+import type { SessionClaim, SessionKey, ShareId, StoredFilter } from "./session-store.ts";
+import { claimOf, filterOf as anyFilterOf, idOf, position } from "./session-examples.contract.ts";
 import type { StoredShare } from "./share-store.ts";
 import type { Store } from "./store.ts";
 import { group, hashOf, otherGroup } from "./store-examples.contract.ts";
 
 const filter = parseTopicFilter("$share/workers/a/#");
-const position = toPosition(4, 1);
 const places = [toPosition(4, 2), toPosition(4, 3), toPosition(5, 0)] as const;
 const topic = "a/ü" as TopicName;
 
-function idOf(number: number): SessionId {
-  return `00000000-0000-4000-a000-${String(number).padStart(12, "0")}` as SessionId;
-}
-
 function filterOf(number: number): StoredFilter {
-  const id = parseSubscriptionId(`00000000-0000-4000-b000-${String(number).padStart(12, "0")}`);
-  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  return { ...options, id, filter, startsAfter: position };
+  return anyFilterOf(number, { filter, qos: 1, isNoLocal: false, identifier: undefined });
 }
 
 /** The guarantees of the ShareStore port. */
@@ -28,25 +21,8 @@ export function testShares(store: () => Store): void {
   const sessions = () => store().sessions;
 
   const claim = async (number: number, changes: Partial<SessionClaim> = {}): Promise<SessionKey> => {
-    const claimed = await sessions().claimSession({
-      groupId: group,
-      protocol: "MQTT",
-      key: `client ${number}`,
-      principal: "anonymous",
-      will: undefined,
-      willDelayMs: 0,
-      expiryMs: 1_000,
-      newId: idOf(number),
-      newEpoch: 7,
-      position,
-      generation: 0,
-      owner: undefined,
-      now: 1_700_000_000_000,
-      isClean: false,
-      isStored: true,
-      mayBegin: true,
-      ...changes,
-    });
+    const own = { key: `client ${number}`, will: undefined, willDelayMs: 0, newId: idOf(number) };
+    const claimed = await sessions().claimSession(claimOf({ ...own, ...changes }));
     if (claimed.status === "begun" && claimed.current !== undefined) return claimed.current;
     if (claimed.status === "resumed") return claimed.current.session;
     throw new Error(`the session is ${claimed.status}`);

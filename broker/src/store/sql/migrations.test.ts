@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../lib/logger.ts";
 import { subscriptionOf } from "../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
-import { filterOf } from "../../ports/session-store.contract.ts";
+import { filterOf } from "../../ports/session-examples.contract.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import { fromFilterRow, startCheck, toFilterRow } from "./session-rows.ts";
 import { parsePostgresAddress } from "./postgres/address.ts";

@@ -5,7 +5,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { keyRowOf } from "../../ports/publish-keys.contract.ts";
-import { claimOf, filterOf } from "../../ports/session-store.contract.ts";
+import { claimOf, filterOf } from "../../ports/session-examples.contract.ts";
 import { group, history } from "../../ports/store-examples.contract.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
