@@ -25,6 +25,7 @@ export function createKeyOptions(config: Config, logger: Logger): KeyOptions | u
     apiKeys: createApiKeys(config, logger),
     roles: rolesOf(config),
     certificates: config.access.certificates,
+    quotas: config.access.quotas,
     sha256,
   };
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Peer } from "../conformance/mqtt/peer.ts";
 import type { Params } from "../harness/doors.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
@@ -18,6 +18,7 @@ const codes: Readonly<Record<CredentialName, number | undefined>> = {
   elsewhere: 100_702,
   client: undefined,
   admin: undefined,
+  bounded: undefined,
 };
 const unknown: readonly CredentialName[] = ["none", "wrong", "forged", "expired", "revoked"];
 const refused = credentialNames.filter((name) => codes[name] !== undefined);
@@ -266,6 +267,48 @@ describe("by STOMP", () => {
     expect(text).toContain("receipt-id:sent");
     expect(text).toContain("receipt-id:subscribed");
     expect(text).not.toContain("ERROR");
+  });
+});
+
+describe("over its quota", () => {
+  const path = "/rest/publish?topic=t/a&content=more%20than%20a%20byte";
+  let before: unknown;
+  beforeAll(async () => {
+    expect((await world.http("bounded").send({ method: "GET", path })).json()).toMatchObject({ status: "SUCCESS" });
+    before = await world.snapshot();
+  });
+  afterEach(async () => expect(await world.snapshot()).toEqual(before));
+
+  it("a publish by REST is refused, and says when to try again", async () => {
+    const { headers, text } = await world.http("bounded").send({ method: "GET", path });
+    expect(JSON.parse(text)).toMatchObject({ code: 200_301, message: expect.stringMatching(/try again in \d+ ms$/) });
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  });
+
+  it("a publish by JSON-RPC is refused", async () => {
+    const outcome = await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/a", content: "more" });
+    expect(outcome).toMatchObject({ isGood: false, code: 200_301 });
+  });
+
+  it("a frame of STOMP is refused", async () => {
+    const text = await talk("bounded", "SEND\ndestination:t/a\n\nmore\0");
+    expect(text).toMatch(/ERROR\n[^\0]*code:200301\n/);
+  });
+
+  it("a publish by MQTT 5 is refused, and so is another connection", async () => {
+    const addresses = { tcp: world.port("MQTT"), websocket: "" };
+    const connect5 = { cmd: "connect", clean: true, keepalive: 0, username: world.credential("bounded") };
+    const [peer, other] = [
+      await Peer.open(addresses, { transport: "tcp", version: 5 }),
+      await Peer.open(addresses, { transport: "tcp", version: 5 }),
+    ];
+    peer.send({ ...connect5, clientId: "one" });
+    expect((await peer.next("connack")).reasonCode).toBe(0);
+    peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "more" });
+    expect((await peer.next("puback")).reasonCode).toBe(0x97);
+    other.send({ ...connect5, clientId: "other" });
+    expect((await other.next("connack")).reasonCode).toBe(0x97);
+    peer.drop();
   });
 });
 

@@ -9,6 +9,7 @@ import {
   variableCharactersMax,
 } from "../domain/access-rule.ts";
 import type { CertificateHolder } from "../domain/certificate-holder.ts";
+import { everyOther, type QuotaTable } from "../domain/quota.ts";
 import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
 
 const section = "Access";
@@ -28,6 +29,7 @@ export interface AccessConfig {
   readonly roles: Readonly<Record<string, readonly AccessRule[]>>;
   /** Who shows which client certificate. */
   readonly certificates: readonly CertificateHolder[];
+  readonly quotas: QuotaTable;
 }
 
 const rule = z.strictObject({
@@ -54,6 +56,21 @@ const certificate = z.strictObject({
   roles: z.array(z.string()).min(1),
 });
 
+const ownerName = z
+  .string()
+  .regex(/^[0-9A-Za-z._-]{1,64}(\/[0-9A-Za-z._-]{1,64})?$/, "a principal is such as shop or acme/shop");
+const amount = z.int().min(1).max(1_000_000_000);
+const quota = z.strictObject({
+  publishesPerSecond: amount.optional(),
+  bytesPerSecond: amount.optional(),
+  connections: amount.optional(),
+});
+
+function quotasOf(named: z.ZodType<string>) {
+  const key = z.union([z.literal(everyOther), named]) as z.ZodType<string, string>; // A key of a record is a text.
+  return z.record(key, quota).default({});
+}
+
 const shape = z.strictObject({
   roles: z
     .record(
@@ -67,6 +84,9 @@ const shape = z.strictObject({
     )
     .default({}),
   certificates: z.array(certificate).max(certificatesMax).default([]),
+  quotas: z
+    .strictObject({ tenants: quotasOf(name), principals: quotasOf(ownerName) })
+    .default({ tenants: {}, principals: {} }),
 });
 
 /** The `access` setting: an object in a config file, the same as JSON text elsewhere. */

@@ -20,7 +20,11 @@ it("access is off on loopback, without any setting", () => {
 test.each(["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"])("%s needs access", (host) => {
   expect(problemOf({ STELE_HOST: host })).toContain("STELE_ALLOW_ANONYMOUS=true");
   expect(loaded({ STELE_HOST: host, STELE_ALLOW_ANONYMOUS: "true" }).host).toBe(host);
-  expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({ roles: {}, certificates: [] });
+  expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({
+    roles: {},
+    certificates: [],
+    quotas: { tenants: {}, principals: {} },
+  });
 });
 
 test.each(["0.0.0.0", "::", "broker.internal"])("the operators' listener at %s needs access too", (adminHost) => {

@@ -95,6 +95,7 @@ export class GuardedBroker implements Broker {
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
     const { access, inlet } = this.#options;
     access.authorize(caller, "publish", call);
+    access.countPublishes(caller, [call]);
     const onOpening = call.placement?.onOpening;
     const mayOpen =
       onOpening &&
@@ -110,6 +111,7 @@ export class GuardedBroker implements Broker {
 
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
     for (const call of calls) this.#options.access.authorize(caller, "publish", call);
+    this.#options.access.countPublishes(caller, calls);
     this.#options.inlet.submitAll(calls, onSettled);
   }
 
@@ -129,6 +131,7 @@ export class GuardedBroker implements Broker {
 
   admit(caller: Caller): void {
     this.#options.access.admit(caller);
+    this.#options.access.countConnection(caller);
   }
 
   /** Rights are asked for each filter and each publish. Each principal has sessions of its own, whatever its clients call themselves. */
@@ -139,6 +142,7 @@ export class GuardedBroker implements Broker {
       access.authorize(caller, "publish", order.will.call);
       inlet.check(order.will.call);
     }
+    access.countConnection(caller);
     // The name of a stream is its identifier, which only its owner may use.
     const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
     return sessions.attach(caller, { ...order, key }, peer);

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { connect as connectTcp } from "node:net";
+import { type AddressInfo, connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { connect, type ConnectionOptions, createServer, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { anonymous } from "../engine/access/caller.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
-import { readNames } from "./callers/client-certificate.ts";
+import { certificateOf, readNames } from "./callers/client-certificate.ts";
 import { createCertificate } from "./testing/certificates.ts";
 import { type Served, serve } from "./testing/serve.ts";
 
@@ -86,7 +86,9 @@ it("takes pages of its own https origin for its own, and others not", async () =
 });
 
 it("serves a request that asks for another protocol", async () => {
-  await using served = await serveTls();
+  const route = { path: "/mqtt", protocol: "MQTT", subprotocols: ["mqtt"] } as const;
+  const upgrades = [{ ...route, needsSubprotocol: true, messageBytesMax: 1_000, accept: () => {} }] as const;
+  await using served = await serve({ exist: async () => true }, { certificate: files, upgrades });
   const fields = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n";
   expect(await ask(await open(served), fields)).toMatch(/^HTTP\/1\.1 200/);
 });
@@ -125,6 +127,19 @@ it("hands over the certificate that a client showed", async () => {
   expect(await ask(socket)).toContain("true");
   const validTo = Date.parse(socket.getPeerCertificate().valid_to);
   expect(certificates).toEqual([{ names: ["DNS:localhost", "URI:stele:test"], validTo }]);
+});
+
+it("takes no certificate that no trusted authority signed", async () => {
+  const [cert, key] = [readFileSync(files.certificateFile), readFileSync(files.keyFile)];
+  const server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const accepted = once(server, "secureConnection") as Promise<[TLSSocket]>;
+  const { port } = server.address() as AddressInfo;
+  sockets.push(connect({ port, host: "127.0.0.1", servername: "localhost", ca: cert, cert, key }));
+  const [socket] = await accepted;
+  expect(socket.getPeerX509Certificate()?.subject).toBe("CN=first");
+  expect(certificateOf(socket)).toBeUndefined();
+  server.close();
 });
 
 it.each([

@@ -13,8 +13,12 @@ const all = ["open", "close", "publish", "subscribe", "read", "unsubscribe"];
 const roles = {
   client: [{ actions: all, filter: "t/#" }, { actions: ["read"] }],
   elsewhere: [{ actions: all, filter: "other/#" }],
+  bounded: [{ actions: all, filter: "t/#" }],
   weak: [{ actions: ["publish"], filter: "other/#" }],
 };
+
+/** A publish of more than a byte takes what is allowed for longer than any test runs. */
+const quotas = { principals: { bounded: { bytesPerSecond: 1, connections: 1 } } };
 
 /** Ways to be refused, and two to be served. */
 export const credentialNames = [
@@ -27,6 +31,7 @@ export const credentialNames = [
   "elsewhere",
   "client",
   "admin",
+  "bounded",
 ] as const;
 export type CredentialName = (typeof credentialNames)[number];
 
@@ -49,14 +54,15 @@ export class AccessWorld implements AsyncDisposable {
 
   static async start(): Promise<AccessWorld> {
     const folder = createTempFolder();
-    writeFileSync(join(folder.path, "stele.json"), JSON.stringify({ access: { roles } }));
+    writeFileSync(join(folder.path, "stele.json"), JSON.stringify({ access: { roles, quotas } }));
     const create = async (role: string, ...more: string[]): Promise<string> =>
       (await key(folder, "create", "--principal", role, "--role", role, ...more)).trim();
-    const [client, admin, weak, elsewhere] = [
+    const [client, admin, weak, elsewhere, bounded] = [
       await create("client"),
       await create("admin"),
       await create("weak"),
       await create("elsewhere"),
+      await create("bounded"),
     ];
     const [expired, revoked] = [await create("client", "--expires", "1s"), await create("client")];
     await key(folder, "revoke", revoked);
@@ -66,7 +72,18 @@ export class AccessWorld implements AsyncDisposable {
       env: { STELE_ADMIN_PORT: "0", STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0", STELE_LOG_LEVEL: "debug" },
     });
     const forged = `${client.slice(0, -4)}AAAA`;
-    const given = { none: undefined, wrong: "secret", forged, expired, revoked, weak, elsewhere, client, admin };
+    const given = {
+      none: undefined,
+      wrong: "secret",
+      forged,
+      expired,
+      revoked,
+      weak,
+      elsewhere,
+      client,
+      admin,
+      bounded,
+    };
     return new AccessWorld(broker, folder, given);
   }
 

@@ -4,6 +4,8 @@ import { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } 
 export interface BrokerErrorOptions {
   readonly details?: string;
   readonly hints?: readonly string[];
+  /** How long to wait before the same call, in milliseconds, where that is known. */
+  readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
 
@@ -13,6 +15,7 @@ export class BrokerError extends Error {
   readonly kind: ErrorKind;
   readonly retry: boolean;
   readonly hints: readonly string[];
+  readonly retryAfterMs: number | undefined;
 
   constructor(name: ErrorName, options: BrokerErrorOptions = {}) {
     const definition: ErrorDefinition = errorCatalogue[name];
@@ -23,6 +26,7 @@ export class BrokerError extends Error {
     this.kind = definition.kind;
     this.retry = definition.retry;
     this.hints = options.hints ?? [];
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 

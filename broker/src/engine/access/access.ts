@@ -6,6 +6,8 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import { type Caller, nobody, type Owner, ownerOf, type Principal } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
 import type { Action, Policy } from "./policy.ts";
+import type { Quotas } from "./quotas.ts";
+import type { PublishCall } from "../broker.ts";
 
 /** What a call names: a group, which is the default one when left out, and a topic where it has one. */
 export interface Named {
@@ -16,14 +18,23 @@ export interface Named {
 /** The whole broker. */
 const everything = { groupId: undefined, topic: undefined };
 
-/** The one place where rights are asked. */
+export interface AccessParts {
+  readonly policy: Policy;
+  readonly defaultGroupId: GroupId;
+  /** Undefined where nothing is bounded. */
+  readonly quotas?: Quotas | undefined;
+}
+
+/** The one place where rights are asked and what is used is counted. */
 export class Access {
   readonly #policy: Policy;
   readonly #defaultGroupId: GroupId;
+  readonly #quotas: Quotas | undefined;
 
-  constructor({ policy, defaultGroupId }: { readonly policy: Policy; readonly defaultGroupId: GroupId }) {
+  constructor({ policy, defaultGroupId, quotas }: AccessParts) {
     this.#policy = policy;
     this.#defaultGroupId = defaultGroupId;
+    this.#quotas = quotas;
   }
 
   /** Who gave a credential. Never throws: a wrong one is refused by {@link authorize} and {@link admit}. */
@@ -58,6 +69,16 @@ export class Access {
   admit({ principal }: Pick<Caller, "principal">): void {
     const fault = this.#policy.findFault(principal);
     if (fault !== undefined) throw new BrokerError("credentialRefused", { details: fault });
+  }
+
+  /** Counts publishes that are about to be submitted, all or none. @throws BrokerError 200301. */
+  countPublishes(caller: Caller, calls: readonly PublishCall[]): void {
+    this.#quotas?.countPublishes(caller, calls);
+  }
+
+  /** Counts the connection of a caller until it ends. @throws BrokerError 200301. */
+  countConnection(caller: Caller): void {
+    this.#quotas?.countConnection(caller);
   }
 
   /** Why everybody is refused at the moment; undefined where nobody is for that. */

@@ -6,7 +6,7 @@ export const jsonType = "application/json; charset=utf-8";
 
 /**
  * Answers a BrokerException under the reply's HTTP status, which is 200 unless set. The header says whether the same call can succeed
- * later.
+ * later, and `Retry-After` when, where that is known (RFC 9110, section 10.2.3).
  */
 export function sendFailure(
   reply: FastifyReply,
@@ -14,6 +14,8 @@ export function sendFailure(
   { logger, operation }: { readonly logger: Logger; readonly operation: string },
 ): FastifyReply {
   const failure = toFailure(error, logger, { operation });
+  const { retryAfterMs } = failure;
+  if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
   return reply
     .header("content-type", jsonType)
     .header("stele-error-retry", String(failure.retry))

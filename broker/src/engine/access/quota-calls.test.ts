@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { AttachOrder, PublishCall } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { Caller } from "./caller.ts";
+import { formatKeyCredential } from "./credential.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const [id, secret] = ["1".repeat(16), "s".repeat(43)];
+const rules: readonly AccessRule[] = [{ effect: "allow", actions: ["open", "publish", "subscribe"] }];
+const call: PublishCall = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [] };
+
+let engine: TestEngine;
+beforeEach(async () => {
+  const apiKeys = new MemoryApiKeys();
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  const key = { id, digest: sha256(secret), principal: "shop", tenant: "acme", roles: ["all"], ...times };
+  await apiKeys.insertApiKey(key, 10);
+  const quotas = { tenants: { acme: { publishesPerSecond: 2, connections: 1 } }, principals: {} };
+  engine = await TestEngine.start({ keys: { apiKeys, roles: new Map([["all", rules]]), quotas, sha256 } });
+  await engine.running.calls.open(caller(), { topic: "a", groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+function caller(): Caller {
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id, secret }));
+  return { ...testCaller, principal, signal: new AbortController().signal };
+}
+
+const refusal = expect.objectContaining({ code: 200_301 });
+
+it("a publish over the quota is refused, and nothing of it reaches the topic", async () => {
+  const { calls } = engine.running;
+  const settled: unknown[] = [];
+  for (let index = 0; index < 2; index += 1) calls.submit(caller(), call, (outcome) => settled.push(outcome));
+  expect(() => calls.submit(caller(), call, (outcome) => settled.push(outcome))).toThrow(refusal);
+  expect(() => calls.submitAll(caller(), [call], (outcome) => settled.push(outcome))).toThrow(refusal);
+  await engine.clock.settle();
+  expect(settled).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
+  await engine.clock.advance(2_000);
+  calls.submitAll(caller(), [call, call], (outcome) => settled.push(outcome));
+  expect(() => calls.submit(caller(), call, () => {})).toThrow(refusal);
+  await engine.clock.settle();
+  expect(settled).toHaveLength(3);
+});
+
+it("a connection over the quota is refused, with a session and without", async () => {
+  const { calls } = engine.running;
+  const order: AttachOrder = {
+    groupId: undefined,
+    protocol: "MQTT",
+    key: "one",
+    isClean: true,
+    windowMax: 1,
+    onConnected: () => {},
+    will: undefined,
+    expiryMs: 0,
+  };
+  calls.admit(caller());
+  expect(() => calls.admit(caller())).toThrow(refusal);
+  await expect(calls.attach(caller(), order, new RecordingPeer())).rejects.toThrow(refusal);
+});
+
+it("a connection with a session counts", async () => {
+  const { calls } = engine.running;
+  const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1 } as const;
+  const more = { onConnected: () => {}, will: undefined, expiryMs: 0 };
+  const attached = calls.attach(caller(), { ...order, ...more }, new RecordingPeer());
+  await Promise.all([attached, engine.clock.settle()]);
+  expect(() => calls.admit(caller())).toThrow(refusal);
+});

@@ -1,0 +1,132 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { BrokerError } from "@stele/wire";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import type { PublishCall } from "../broker.ts";
+import type { Known, Owner } from "./caller.ts";
+import { Quotas } from "./quotas.ts";
+import { RuleSet } from "./rule-set.ts";
+
+const rules = new RuleSet([]);
+const known = (name: string, tenant?: string): Known => {
+  const id = (tenant === undefined ? name : `${tenant}/${name}`) as Owner;
+  return { kind: "known", id, tenant, rules, expiresAt: undefined, keyId: undefined };
+};
+const callOf = (bytes: number): PublishCall => {
+  return { topic: "a", groupId: undefined, content: Buffer.alloc(bytes), extensions: [] };
+};
+
+let clock: VirtualClock;
+let quotas: Quotas;
+beforeEach(() => {
+  clock = new VirtualClock();
+  quotas = new Quotas(
+    {
+      tenants: { acme: { publishesPerSecond: 50, connections: 2 }, "*": { publishesPerSecond: 1_000 }, free: {} },
+      principals: { "acme/small": { bytesPerSecond: 100 }, "*": { connections: 3 } },
+    },
+    clock,
+  );
+});
+
+/** The refusal of a publish; undefined where it is taken. */
+function publish(principal: Known, ...bytes: readonly number[]): BrokerError | undefined {
+  try {
+    quotas.countPublishes({ principal }, bytes.map(callOf));
+    return undefined;
+  } catch (error) {
+    return error as BrokerError;
+  }
+}
+
+describe("publishes", () => {
+  it("of 100 connections of a tenant are held to its quota, and take nothing of another tenant", async () => {
+    const noisy = Array.from({ length: 100 }, (_, index) => known(`client-${index % 7}`, "acme"));
+    const quiet = known("client", "globex");
+    const counts = { noisy: 0, quiet: 0 };
+    for (let step = 0; step < 1_000; step += 1) {
+      for (const principal of noisy) if (publish(principal, 1) === undefined) counts.noisy += 1;
+      if (publish(quiet, 1) === undefined) counts.quiet += 1;
+      await clock.advance(10);
+    }
+    expect(counts.quiet).toBe(1_000);
+    expect(counts.noisy).toBeGreaterThanOrEqual(10 * 50);
+    expect(counts.noisy).toBeLessThanOrEqual(11 * 50);
+  });
+
+  it("are taken again after the time that the refusal names, and not before", async () => {
+    const principal = known("shop", "acme");
+    expect(publish(principal, ...Array.from({ length: 75 }, () => 0))).toBeUndefined();
+    const refusal = publish(principal, 0);
+    expect(refusal).toMatchObject({ code: 200_301, retry: true, retryAfterMs: 501 });
+    expect(refusal?.message).toContain('tenant "acme" may publish 50 events a second; try again in 501 ms');
+    await clock.advance(500);
+    expect(publish(principal, 0)).toMatchObject({ retryAfterMs: 1 });
+    await clock.advance(1);
+    expect(publish(principal, 0)).toBeUndefined();
+  });
+
+  it("count by their bytes, of which one publish may have more than a second's", async () => {
+    const principal = known("small", "acme");
+    expect(publish(principal, 1_000)).toBeUndefined();
+    expect(publish(principal, 0)?.message).toContain('principal "acme/small" may publish 100 bytes a second');
+    await clock.advance(9_001);
+    expect(publish(principal, 0)).toBeUndefined();
+    const extensions = [["svc-a", "x".repeat(300)]] as const;
+    quotas.countPublishes({ principal }, [{ ...callOf(0), extensions }]);
+    expect(publish(principal, 0)).toMatchObject({ code: 200_301 });
+  });
+
+  it("that are refused for one quota do not count for another", async () => {
+    publish(known("small", "acme"), 10_000);
+    for (let index = 0; index < 100; index += 1) publish(known("small", "acme"), 1);
+    for (let index = 0; index < 49; index += 1) expect(publish(known("shop", "acme"), 1)).toBeUndefined();
+    expect(publish(known("shop", "acme"), 1)).toMatchObject({ code: 200_301 });
+  });
+
+  it("of names without a quota are not bounded", () => {
+    for (const tenant of ["free", undefined]) {
+      for (let index = 0; index < 5_000; index += 1) expect(publish(known("shop", tenant), 9)).toBeUndefined();
+    }
+  });
+
+  it("of a tenant that is called like a property of every object have the quota of all others", () => {
+    expect(publish(known("shop", "constructor"), ...Array.from({ length: 1_000 }, () => 1))).toBeUndefined();
+    expect(publish(known("shop", "constructor"), 1)).toMatchObject({ code: 200_301 });
+  });
+
+  it("stay counted when thousands of others come and go", () => {
+    expect(publish(known("small", "acme"), 10_000)).toBeUndefined();
+    for (let index = 0; index < 5_000; index += 1) publish(known(`p${index}`), 1);
+    expect(publish(known("small", "acme"), 1)).toMatchObject({ code: 200_301 });
+  });
+});
+
+const connect = (principal: Known, ended: AbortController): void =>
+  quotas.countConnection({ principal, signal: ended.signal });
+
+describe("connections", () => {
+  it("count until they end, for all principals of a tenant together", () => {
+    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
+    connect(known("a", "acme"), first);
+    connect(known("b", "acme"), second);
+    connect(known("b", "acme"), second); // asks again for the same one
+    const more = (): void => connect(known("c", "acme"), third);
+    expect(more).toThrow(/tenant "acme" may have 2 connections; try again when one has ended/);
+    first.abort();
+    expect(more).not.toThrow();
+    expect(() => connect(known("d", "acme"), new AbortController())).toThrow(/2 connections/);
+  });
+
+  it("that were refused, and those that ended before, do not count", () => {
+    const open = Array.from({ length: 3 }, () => new AbortController());
+    for (const ended of open) connect(known("shop"), ended);
+    for (let index = 0; index < 9; index += 1) {
+      expect(() => connect(known("shop"), new AbortController())).toThrow(/principal "shop" may have 3 connections/);
+    }
+    open[0]?.abort();
+    const late = new AbortController();
+    late.abort();
+    connect(known("shop"), late);
+    expect(() => connect(known("shop"), new AbortController())).not.toThrow();
+  });
+});

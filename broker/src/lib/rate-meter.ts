@@ -1,0 +1,38 @@
+/**
+ * Bounds an amount per second. A full second's amount may be taken at once; what exceeds it is owed, so that a single larger amount passes too, and
+ * delays what follows.
+ */
+export class RateMeter {
+  readonly #perSecond: number;
+  #left: number;
+  #countedAt: number;
+
+  /** `now` is in milliseconds, of a clock that never goes back. */
+  constructor(perSecond: number, now: number) {
+    this.#perSecond = perSecond;
+    this.#left = perSecond;
+    this.#countedAt = now;
+  }
+
+  /** Milliseconds until something may be taken; 0 for now. */
+  waitMs(now: number): number {
+    this.#refill(now);
+    return this.#left > 0 ? 0 : Math.floor((-this.#left / this.#perSecond) * 1000) + 1;
+  }
+
+  /** Takes an amount, which {@link waitMs} has allowed. */
+  take(amount: number): void {
+    this.#left -= amount;
+  }
+
+  /** Whether nothing was taken of the last second's amount. */
+  isFull(now: number): boolean {
+    this.#refill(now);
+    return this.#left >= this.#perSecond;
+  }
+
+  #refill(now: number): void {
+    this.#left = Math.min(this.#perSecond, this.#left + ((now - this.#countedAt) / 1000) * this.#perSecond);
+    this.#countedAt = now;
+  }
+}
