@@ -4,6 +4,7 @@ import { chainCatchUp } from "./figures/chain-catch-up.mjs";
 import { chainPublish } from "./figures/chain-publish.mjs";
 import { cluster } from "./figures/cluster.mjs";
 import { gas } from "./figures/gas.mjs";
+import { mqtt } from "./figures/mqtt.mjs";
 import { nats } from "./figures/nats.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { starts } from "./figures/starts.mjs";
@@ -30,6 +31,7 @@ import { topics } from "./figures/topics.mjs";
  * @property {readonly number[]} topicCounts numbers of topics that are compared with the first of them
  * @property {number} topicRunEvents published in one run over topics
  * @property {number} topicEvents in the store of the start with the most topics
+ * @property {number} mqttIdleConnections whose memory is measured
  * @property {(what: string) => void} leaveOut tells what cannot be measured on this machine, and why
  */
 
@@ -41,6 +43,7 @@ const measurements = [
   topics,
   nats,
   stomp,
+  mqtt,
   callbacks,
   stored,
   starts,
@@ -67,6 +70,7 @@ const thorough = {
   topicCounts: [1, 10, 100, 1000, 5000, 20_000],
   topicRunEvents: 40_000,
   topicEvents: 1_000_000,
+  mqttIdleConnections: 5000,
 };
 const quick = {
   rounds: 3,
@@ -83,6 +87,7 @@ const quick = {
   topicCounts: [1, 100, 1000, 2000],
   topicRunEvents: 12_000,
   topicEvents: 100_000,
+  mqttIdleConnections: 1000,
 };
 
 /**

@@ -1,0 +1,80 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Child } from "./child.mjs";
+import { findNatsServer } from "./nats.mjs";
+import { findProgram } from "./programs.mjs";
+import { Server, startBroker } from "./servers.mjs";
+
+const aedesScript = fileURLToPath(new URL("../aedes-server.mjs", import.meta.url));
+
+/**
+ * The servers that are measured beside each other, and how each starts on a data folder. Those that are not installed are left out.
+ * @param {import("../run-figures.mjs").Context} context
+ * @returns {Record<string, (dataDir: string) => Promise<Server>>}
+ */
+export function findMqttServers({ main, leaveOut }) {
+  const servers = { broker: (dataDir) => startMqttBroker({ main, dataDir }) };
+  const mosquitto = findProgram("mosquitto", "BENCH_MOSQUITTO");
+  if (mosquitto === undefined) leaveOut("mqtt: mosquitto is neither on the PATH nor named by BENCH_MOSQUITTO");
+  else servers.Mosquitto = (dataDir) => startMosquitto({ file: mosquitto, dataDir });
+  const aedes = process.env.BENCH_AEDES;
+  if (!aedes || !existsSync(join(aedes, "node_modules", "aedes"))) {
+    leaveOut("mqtt: BENCH_AEDES names no folder in which `npm install aedes` ran");
+  } else servers.aedes = () => startAedes(aedes);
+  const nats = findNatsServer();
+  if (nats === undefined) leaveOut("mqtt: nats-server is neither on the PATH nor named by BENCH_NATS_SERVER");
+  else servers.NATS = (dataDir) => startNatsMqtt({ file: nats, dataDir });
+  return servers;
+}
+
+/** Starts the broker; answers with its HTTP port and, as `port`, that of MQTT. */
+async function startMqttBroker({ main, dataDir }) {
+  const mqttPort = await findFreePort();
+  const server = await startBroker({ main, dataDir, settings: { STELE_MQTT_PORT: String(mqttPort) } });
+  server.httpPort = server.port;
+  server.port = mqttPort;
+  return server;
+}
+
+/** As Debian packages it: it keeps everything in memory. */
+async function startMosquitto({ file, dataDir }) {
+  const port = await findFreePort();
+  const config = join(dataDir, "mosquitto.conf");
+  const settings = [`listener ${port} 127.0.0.1`, "allow_anonymous true", "persistence false", "set_tcp_nodelay true"];
+  writeFileSync(config, `${settings.join("\n")}\n`);
+  const child = new Child(["-c", config], { command: file });
+  await child.waitFor(/mosquitto version \S+ running/);
+  return new Server(child, port);
+}
+
+async function startAedes(folder) {
+  const child = new Child([aedesScript, folder]);
+  const [, port] = await child.waitFor(/listening on (\d+)/);
+  return new Server(child, Number(port));
+}
+
+/** With JetStream, in which it keeps messages of QoS 1, synced to the disk before each acknowledgement. */
+async function startNatsMqtt({ file, dataDir }) {
+  const config = join(dataDir, "nats.conf");
+  const lines = [
+    "server_name: bench",
+    'listen: "127.0.0.1:-1"',
+    `jetstream { store_dir: ${JSON.stringify(join(dataDir, "jetstream"))}, sync_interval: always }`,
+    'mqtt { listen: "127.0.0.1:-1" }',
+  ];
+  writeFileSync(config, `${lines.join("\n")}\n`);
+  const child = new Child(["-c", config], { command: file });
+  const [, port] = await child.waitFor(/Listening for MQTT clients on \S+127\.0\.0\.1:(\d+)/);
+  await child.waitFor(/Server is ready/);
+  return new Server(child, Number(port));
+}
+
+async function findFreePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,168 @@
+// The load generator for MQTT, in a process of its own: node mqtt-load.mjs '<Plan as JSON>'; prints its findings as JSON.
+import { percentile } from "../lib/statistics.mjs";
+import { connectAll } from "./mqtt-connections.mjs";
+import { PublishPackets } from "./mqtt-client.mjs";
+
+/**
+ * @typedef {object} Plan
+ * @property {"ingest" | "fan-out" | "round-trip"} kind
+ * @property {number} port
+ * @property {string} topic
+ * @property {number} contentBytes
+ * @property {0 | 1} qos of publishes and subscriptions
+ * @property {number} window publishes in flight: for each publisher, or ahead of the subscribers
+ * @property {number} [publishers] of `ingest`
+ * @property {boolean} [hasTopicEach] whether each publisher has a topic of its own, `topic` and its number
+ * @property {number} [subscribers] of `fan-out`
+ * @property {number} warmUpMs not counted
+ * @property {number} measureMs
+ */
+
+/** Counts events, and their latencies, between the warm-up and the end. */
+class Meter {
+  #plan;
+  #startedAt = 0;
+  #cpuBefore;
+  #isCounting = false;
+  #events = 0;
+  #latencies = [];
+  /** Also those of the warm-up. */
+  eventsInAll = 0;
+  isOver = false;
+
+  constructor(plan) {
+    this.#plan = plan;
+  }
+
+  count(events) {
+    this.eventsInAll += events;
+    if (this.#isCounting) this.#events += events;
+  }
+
+  time(latencyMs) {
+    if (this.#isCounting) this.#latencies.push(latencyMs);
+  }
+
+  /** Measures while clients keep the load going; answers the findings. */
+  async run() {
+    const { warmUpMs, measureMs } = this.#plan;
+    await pause(warmUpMs);
+    this.#startedAt = performance.now();
+    this.#cpuBefore = process.cpuUsage();
+    this.#isCounting = true;
+    await pause(measureMs);
+    const elapsedMs = performance.now() - this.#startedAt;
+    const { user, system } = process.cpuUsage(this.#cpuBefore);
+    this.isOver = true;
+    const sorted = this.#latencies.toSorted((left, right) => left - right);
+    return {
+      eventsPerSecond: (this.#events * 1000) / elapsedMs,
+      p50Ms: percentile(sorted, 0.5),
+      p99Ms: percentile(sorted, 0.99),
+      clientCpuShare: (user + system) / 1000 / elapsedMs,
+      eventsInAll: this.eventsInAll,
+    };
+  }
+}
+
+/** Each publisher sends as many as were acknowledged, so `window` of them are in flight. */
+async function ingest(plan, meter) {
+  const { publishers, window, topic, hasTopicEach = false } = plan;
+  const clients = await connectAll(publishers, plan.port);
+  for (const [index, client] of clients.entries()) {
+    const packets = new PublishPackets({ ...plan, topic: hasTopicEach ? `${topic}/${index}` : topic });
+    const sentAt = new Map();
+    const send = (count) => {
+      const now = performance.now();
+      const first = packets.nextIdentifier;
+      const bytes = packets.next(count);
+      for (let more = 0; more < count; more += 1) sentAt.set(((first - 1 + more) % 65_535) + 1, now);
+      client.write(bytes);
+    };
+    client.onAcknowledged = (identifiers) => {
+      const now = performance.now();
+      for (const identifier of identifiers) {
+        const since = sentAt.get(identifier);
+        if (since === undefined) throw new Error(`PUBACK for ${identifier}, which is not in flight`);
+        sentAt.delete(identifier);
+        meter.time(now - since);
+      }
+      meter.count(identifiers.length);
+      if (!meter.isOver) send(identifiers.length);
+    };
+    send(window);
+  }
+  return clients;
+}
+
+/** The publisher keeps `window` publishes ahead of the subscribers, so that no server has to drop any. */
+async function fanOut(plan, meter) {
+  const { subscribers: count, window, topic, qos } = plan;
+  const subscribers = await connectAll(count, plan.port);
+  for (const subscriber of subscribers) await subscriber.subscribe(topic, qos);
+  const [publisher] = await connectAll(1, plan.port, "publisher");
+  const packets = new PublishPackets(plan);
+  let published = 0;
+  let acknowledged = 0;
+  let delivered = 0;
+  const sendMore = () => {
+    const done = Math.min(Math.floor(delivered / count), qos === 0 ? published : acknowledged);
+    const more = window - (published - done);
+    if (more < window / 4 || meter.isOver) return; // several leave in one write
+    published += more;
+    publisher.write(packets.next(more));
+  };
+  for (const subscriber of subscribers) {
+    subscriber.onDeliveries = (deliveries) => {
+      delivered += deliveries;
+      meter.count(deliveries);
+      sendMore();
+    };
+  }
+  publisher.onAcknowledged = ({ length }) => {
+    acknowledged += length;
+    sendMore();
+  };
+  sendMore();
+  return [publisher, ...subscribers];
+}
+
+/** One event at a time, from the publish to its delivery. */
+async function roundTrip(plan, meter) {
+  const { topic, qos } = plan;
+  const [subscriber] = await connectAll(1, plan.port, "subscriber");
+  await subscriber.subscribe(topic, qos);
+  const [publisher] = await connectAll(1, plan.port, "publisher");
+  const packets = new PublishPackets(plan);
+  let sentAt = 0;
+  const send = () => {
+    sentAt = performance.now();
+    publisher.write(packets.next(1));
+  };
+  subscriber.onDeliveries = () => {
+    meter.time(performance.now() - sentAt);
+    meter.count(1);
+    if (!meter.isOver) send();
+  };
+  send();
+  return [publisher, subscriber];
+}
+
+const loads = { ingest, "fan-out": fanOut, "round-trip": roundTrip };
+
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+const plan = JSON.parse(process.argv[2]);
+const meter = new Meter(plan);
+const clients = await loads[plan.kind](plan, meter);
+for (const client of clients) {
+  client.onFailed = () => {
+    process.stderr.write("The server closed a connection.\n");
+    process.exit(1);
+  };
+}
+const findings = await meter.run();
+for (const client of clients) client.end();
+process.stdout.write(JSON.stringify(findings));
