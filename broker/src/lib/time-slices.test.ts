@@ -81,3 +81,23 @@ it("never holds a turn for longer than two slices and a step, and resumes tasks 
   expect(Math.max(...held)).toBeLessThanOrEqual(2 * sliceMs + 2);
   expect(steps.slice(100, 200).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, task) => task));
 });
+
+it("lets a resumed task continue for a while before it yields to those that wait", async () => {
+  const turns = new ManualTurns();
+  const slices = new TimeSlices(turns);
+  slices.pause();
+  turns.now += sliceMs;
+  const resumed: string[] = [];
+  let isYielding: boolean | undefined;
+  const first = slices.pause()?.then(() => {
+    resumed.push("first");
+    expect(slices.pause()).toBeUndefined();
+    turns.now += 0.25;
+    isYielding = slices.pause() !== undefined;
+  });
+  const second = slices.pause()?.then(() => resumed.push("second"));
+  while (turns.isAwaited) await turns.turn();
+  await Promise.all([first, second]);
+  expect(resumed).toEqual(["first", "second"]);
+  expect(isYielding).toBe(true);
+});

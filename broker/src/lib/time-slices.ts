@@ -3,6 +3,12 @@ import { createDeferred } from "./deferred.ts";
 /** Longest time, in milliseconds, that work continues before it yields to the event loop. */
 const sliceMsMax = 5;
 
+/**
+ * Longest time, in milliseconds, that a resumed task continues while others wait. A turn for each step would cost more than most steps, and what a
+ * step writes to a socket would leave in a write of its own.
+ */
+const resumedMsMax = 0.25;
+
 /** Maximum number of waiting tasks that resume in one turn of the event loop. */
 const resumedPerTurnMax = 64;
 
@@ -21,6 +27,8 @@ export class TimeSlices {
   readonly #waiting = new Set<() => void>();
   /** Start of this turn's slice; undefined before any work. */
   #startedAt: number | undefined;
+  /** When a task last resumed. */
+  #resumedAt = Number.NEGATIVE_INFINITY;
   /** Requested turns that have not come yet. */
   #scheduled = 0;
 
@@ -30,15 +38,16 @@ export class TimeSlices {
 
   /** Undefined while the slice lasts, so that a step that need not wait costs nothing. */
   pause(): Promise<void> | undefined {
-    if (this.#waiting.size === 0 && !this.#isUsedUp()) return undefined;
+    const now = this.#turns.monotonic();
+    const mayContinue = this.#waiting.size === 0 || now - this.#resumedAt < resumedMsMax;
+    if (mayContinue && !this.#isUsedUp(now)) return undefined;
     const { promise, resolve } = createDeferred<void>();
     this.#waiting.add(resolve);
     this.#schedule();
     return promise;
   }
 
-  #isUsedUp(): boolean {
-    const now = this.#turns.monotonic();
+  #isUsedUp(now: number): boolean {
     if (this.#startedAt === undefined) {
       this.#startedAt = now;
       this.#turns.soon(() => {
@@ -61,10 +70,12 @@ export class TimeSlices {
   }
 
   #resumeNext(): void {
-    if (this.#isUsedUp()) return;
+    const now = this.#turns.monotonic();
+    if (this.#isUsedUp(now)) return;
     const [resume] = this.#waiting;
     if (resume === undefined) return;
     this.#waiting.delete(resume);
+    this.#resumedAt = now;
     resume();
   }
 }

@@ -57,8 +57,14 @@ export class Giver {
   /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
   #deliver({ peer, outgoing }: Connection, delivery: Omit<Delivery, "eventId">): void {
     const { eventIds, isStored } = this.#parts;
-    const eventId = eventIds.of(delivery.event);
     const afterWrite = isStored() && delivery.qos === 2 && !delivery.isRepeated;
-    outgoing.send(() => peer.deliver({ ...delivery, eventId }), { afterWrite });
+    const whole = {
+      ...delivery,
+      // Most peers never ask for it.
+      get eventId() {
+        return eventIds.of(delivery.event);
+      },
+    };
+    outgoing.send(() => peer.deliver(whole), { afterWrite });
   }
 }

@@ -29,6 +29,7 @@ import {
   UNSUPPORTED_PROTOCOL_VERSION,
 } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
+import type { Encodings } from "./encodings.ts";
 import { encodeWithReason } from "./encode-with-reason.ts";
 import { type Answer, Inbound } from "./inbound.ts";
 import { connectBytesMax, keepAliveFactor } from "./limits.ts";
@@ -47,6 +48,7 @@ export interface ConnectionParts {
   >;
   readonly caller: Caller;
   readonly losses: LostPublishes;
+  readonly encodings: Encodings;
   readonly settings: MqttSettings;
   readonly metrics: MqttMetrics;
   readonly memory: ConnectionMemory;
@@ -207,6 +209,7 @@ export class Connection {
     const opener = new TopicOpener({ broker, caller, isAutomatic: opensTopics });
     const outbound = new Outbound({
       outbox: this.#outbox,
+      encodings: this.#parts.encodings,
       version,
       packetBytesMax: accepted.packetBytesMax,
       topicAliasMax: packet.properties.topicAliasMaximum ?? 0,

@@ -6,10 +6,11 @@ import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
+import { Encodings } from "./encodings.ts";
 import { messageBytesSpareMin } from "./limits.ts";
 import { LostPublishes } from "./lost-publishes.ts";
 
-export interface MqttOptions extends Omit<ConnectionParts, "losses" | "caller" | "slices" | "onClosed"> {
+export interface MqttOptions extends Omit<ConnectionParts, "losses" | "encodings" | "caller" | "slices" | "onClosed"> {
   /** Of this listener alone if left out. */
   readonly slices?: TimeSlices | undefined;
   /** Connections open at once, over all transports together; further ones are closed at once. */
@@ -49,13 +50,18 @@ export class MqttServer extends SocketListener {
 
 function toConnections(options: MqttOptions): Connections {
   const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
-  const losses = new LostPublishes(logger, metrics);
+  const parts = {
+    ...options,
+    slices,
+    losses: new LostPublishes(logger, metrics),
+    encodings: new Encodings(settings.extensionPrefix),
+  };
   return new Connections({
     protocol: "MQTT",
     connectionsMax,
     connectTimeoutMs: settings.connectTimeoutMs,
     logger,
     metrics,
-    create: (stream, caller, onClosed) => new Connection(stream, { ...options, losses, slices, caller, onClosed }),
+    create: (stream, caller, onClosed) => new Connection(stream, { ...parts, caller, onClosed }),
   });
 }

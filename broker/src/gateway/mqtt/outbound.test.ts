@@ -1,14 +1,16 @@
 import mqttPacket, { type IPublishPacket } from "mqtt-packet";
 import { PassThrough } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Delivery } from "../../engine/session/peer.ts";
+import { Encodings } from "./encodings.ts";
 import { outboundAliasesMax } from "./limits.ts";
 import { UnreadBytes } from "../shared/connection/memory.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
 import { testSettings } from "./testing/mqtt-world.ts";
 
-function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: string, bytes: number])[]) {
+async function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: string, bytes: number])[]) {
   const stream = new PassThrough({ highWaterMark: 2 ** 20 });
   const found: (readonly [string, number | undefined])[] = [];
   const parser = mqttPacket.parser({ protocolVersion: 5 });
@@ -18,6 +20,7 @@ function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: 
   });
   const outbound = new Outbound({
     outbox: new Outbox(stream, new UnreadBytes()),
+    encodings: new Encodings(testSettings.extensionPrefix),
     version: 5,
     packetBytesMax: 200,
     topicAliasMax,
@@ -30,13 +33,13 @@ function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: 
     const delivery = { event, eventId: "e", qos: 0, ticket: undefined, isRepeated: false, filters: [] };
     outbound.deliver(delivery as unknown as Delivery);
   }
-  stream.uncork();
+  await setImmediate();
   parser.parse(stream.read() as Buffer); // something was delivered
   return found;
 }
 
-it("uses an alias alone only after a packet that the client got told it", () => {
-  const found = deliverAll(2, [
+it("uses an alias alone only after a packet that the client got told it", async () => {
+  const found = await deliverAll(2, [
     ["a", 1_000], // left out
     ["a", 190], // without the event's place, and without an alias
     ["a", 1],
@@ -55,9 +58,9 @@ it("uses an alias alone only after a packet that the client got told it", () => 
   ]);
 });
 
-it("bounds the aliases of a connection", () => {
+it("bounds the aliases of a connection", async () => {
   const topics = Array.from({ length: outboundAliasesMax + 1 }, (_, index) => [`t${index}`, 0] as const);
-  const found = deliverAll(65_535, topics);
+  const found = await deliverAll(65_535, topics);
   expect(found.at(-2)).toEqual([`t${outboundAliasesMax - 1}`, outboundAliasesMax]);
   expect(found.at(-1)).toEqual([`t${outboundAliasesMax}`, undefined]);
 });

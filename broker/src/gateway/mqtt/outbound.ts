@@ -3,6 +3,7 @@ import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
 import { encodeAcknowledgement, encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { AcknowledgementPacket, ProtocolVersion } from "./codec/packet.ts";
+import type { Encodings } from "./encodings.ts";
 import { outboundAliasesMax } from "./limits.ts";
 import { toPublish } from "./mapping.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
@@ -11,6 +12,8 @@ import type { MqttSettings } from "./settings.ts";
 
 export interface OutboundParts {
   readonly outbox: Outbox;
+  /** Shared by all connections. */
+  readonly encodings: Encodings;
   readonly version: ProtocolVersion;
   /** Largest packet that the client takes. */
   readonly packetBytesMax: number;
@@ -73,9 +76,17 @@ export class Outbound implements Peer {
 
   /** Undefined for what the client is not to get. */
   #encode(delivery: Delivery): Buffer | undefined {
-    const { version, packetBytesMax, settings } = this.#parts;
-    const options = { prefix: settings.extensionPrefix, now: Date.now(), payload: settings.payload };
-    const order = toPublish(delivery, { ...options, hasPlace: version === 5 && settings.hasPlace });
+    const { version, packetBytesMax, topicAliasMax, encodings } = this.#parts;
+    if (topicAliasMax === 0 && encodings.isShared(delivery)) {
+      const shared = encodings.encode(delivery, { version, order: () => this.#toOrder(delivery) });
+      if (shared === undefined || shared.length <= packetBytesMax) return shared;
+    }
+    return this.#encodeAlone(delivery);
+  }
+
+  #encodeAlone(delivery: Delivery): Buffer | undefined {
+    const { version, packetBytesMax } = this.#parts;
+    const order = this.#toOrder(delivery);
     if (order === undefined) return undefined;
     const topicAlias = this.#aliasFor(order.topic);
     const bytes = encodePublish(withAlias(order, topicAlias, this.#aliases.has(order.topic)), version);
@@ -84,9 +95,20 @@ export class Outbound implements Peer {
       return bytes;
     }
     // What the broker adds must not keep an event from a client that would take it without.
-    const bare = toPublish(delivery, { ...options, hasPlace: false });
+    const bare = this.#toOrder(delivery, false);
     const fewer = bare && encodePublish(bare, version);
     return fewer !== undefined && fewer.length <= packetBytesMax ? fewer : undefined;
+  }
+
+  #toOrder(delivery: Delivery, mayHavePlace = true): PublishOrder | undefined {
+    const { version, settings } = this.#parts;
+    const hasPlace = mayHavePlace && version === 5 && settings.hasPlace;
+    return toPublish(delivery, {
+      prefix: settings.extensionPrefix,
+      now: Date.now(),
+      payload: settings.payload,
+      hasPlace,
+    });
   }
 
   /** Undefined where there are none left. */

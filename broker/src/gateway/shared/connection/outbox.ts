@@ -5,8 +5,7 @@ import type { UnreadBytes } from "./memory.ts";
 /** What leaves for a socket: all that is written in one turn goes in one write. */
 export class Outbox {
   readonly #stream: Duplex;
-  #isCorked = false;
-  /** What goes with the next write to a client that does not read: one buffer takes less memory than packets of two bytes each. */
+  /** What goes with the next write, which copies it into one buffer: a write costs more than to copy many packets, and small buffers take more memory. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #writtenBytes = 0;
@@ -24,9 +23,10 @@ export class Outbox {
 
   /** Whether the client keeps up; once it does again, the stream says `drain`. */
   get hasRoom(): boolean {
-    const { writableLength, writableNeedDrain, writableEnded } = this.#stream;
+    const { writableLength, writableNeedDrain, writableHighWaterMark, writableEnded } = this.#stream;
     const waitingBytes = writableLength + this.#heldBytes;
-    return waitingBytes < outboxBytesMax && (this.#shared.hasRoom || !writableNeedDrain) && !writableEnded;
+    const isBehind = writableNeedDrain || this.#heldBytes >= writableHighWaterMark;
+    return waitingBytes < outboxBytesMax && (this.#shared.hasRoom || !isBehind) && !writableEnded;
   }
 
   /** Bytes for the client so far, whether it has taken them or not. */
@@ -45,23 +45,6 @@ export class Outbox {
   write(bytes: Buffer): void {
     if (this.#stream.writableEnded || this.#stream.destroyed) return;
     this.#writtenBytes += bytes.length;
-    if (this.#held.length > 0 || this.#stream.writableNeedDrain) {
-      this.#hold(bytes);
-      return;
-    }
-    if (!this.#isCorked) {
-      this.#isCorked = true;
-      this.#stream.cork();
-      process.nextTick(() => {
-        this.#isCorked = false;
-        this.#stream.uncork();
-      });
-    }
-    this.#stream.write(bytes);
-    if (this.#stream.writableNeedDrain) this.count();
-  }
-
-  #hold(bytes: Buffer): void {
     if (this.#held.length === 0) process.nextTick(() => this.#writeHeld());
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
@@ -69,11 +52,12 @@ export class Outbox {
 
   #writeHeld(): void {
     const held = this.#held;
-    if (held.length === 0 || this.#stream.writableEnded || this.#stream.destroyed) return;
+    const [first] = held;
+    if (first === undefined || this.#stream.writableEnded || this.#stream.destroyed) return;
     this.#held = [];
     this.#heldBytes = 0;
-    this.#stream.write(Buffer.concat(held));
-    this.count();
+    this.#stream.write(held.length === 1 ? first : Buffer.concat(held));
+    if (this.#stream.writableNeedDrain) this.count();
   }
 
   /** Counts what waits against what all connections share; to be called with each `drain` too. */
