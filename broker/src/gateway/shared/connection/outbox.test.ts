@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
+import { outboxBytesMax } from "./limits.ts";
 import { UnreadBytes } from "./memory.ts";
 import { Outbox } from "./outbox.ts";
 
@@ -72,4 +74,15 @@ it("sends what it holds before the stream ends", async () => {
   socket.startReading();
   await setImmediate();
   expect(Buffer.concat(socket.received)).toEqual(Buffer.concat([first, last]));
+});
+
+it("says drain after it had no room, also if the socket takes all at once", async () => {
+  const socket = new StalledSocket();
+  socket.startReading();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  const drained = once(socket, "drain");
+  outbox.write(Buffer.alloc(outboxBytesMax));
+  expect(outbox.hasRoom).toBe(false);
+  await drained;
+  expect(outbox.hasRoom).toBe(true);
 });

@@ -56,7 +56,10 @@ export class Outbox {
     if (first === undefined || this.#stream.writableEnded || this.#stream.destroyed) return;
     this.#held = [];
     this.#heldBytes = 0;
+    // A write that the system takes at once says no `drain`, for which those wait who saw no room; one from the stream's buffer does.
+    this.#stream.cork();
     this.#stream.write(held.length === 1 ? first : Buffer.concat(held));
+    this.#stream.uncork();
     if (this.#stream.writableNeedDrain) this.count();
   }
 
