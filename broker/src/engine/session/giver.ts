@@ -1,3 +1,4 @@
+import type { EventId } from "@stele/wire";
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { Event } from "../../domain/event.ts";
@@ -21,6 +22,33 @@ interface FirstGift extends Pick<InFlight, "isRetained" | "share">, Pick<Deliver
   readonly onGiven?: (ticket: Ticket, qos: QoS) => void;
 }
 
+type GivenFields = Required<Omit<Delivery, "eventId">>;
+
+/** Has its eventId made when it is asked for: most peers never ask. */
+class GivenDelivery implements Delivery {
+  readonly event: Event;
+  readonly qos: QoS;
+  readonly ticket: Ticket | undefined;
+  readonly isRepeated: boolean;
+  readonly isRetained: boolean;
+  readonly filters: Delivery["filters"];
+  readonly #eventIds: EventIds;
+
+  constructor({ event, qos, ticket, isRepeated, isRetained, filters }: GivenFields, eventIds: EventIds) {
+    this.event = event;
+    this.qos = qos;
+    this.ticket = ticket;
+    this.isRepeated = isRepeated;
+    this.isRetained = isRetained;
+    this.filters = filters;
+    this.#eventIds = eventIds;
+  }
+
+  get eventId(): EventId {
+    return this.#eventIds.of(this.event);
+  }
+}
+
 /** Gives the events of one session to its peer, and notes them in its window. */
 export class Giver {
   readonly #parts: GiverParts;
@@ -30,17 +58,17 @@ export class Giver {
   }
 
   /** Gives an event for the first time. */
-  first(event: Event, connection: Connection, { filters, onGiven, ...how }: FirstGift): void {
+  first(event: Event, connection: Connection, { filters, onGiven, isRetained = false, share }: FirstGift): void {
     const { filters: filterSet, window, onChanged } = this.#parts;
     const qos = filterSet.qosOf(event, filters);
     const { position, topic } = event;
-    const ticket = qos === 0 ? undefined : window.give({ position, topic, qos, ...how });
+    const ticket = qos === 0 ? undefined : window.give({ position, topic, qos, isRetained, share });
     if (ticket !== undefined) {
       connection.held.add(ticket);
       onGiven?.(ticket, qos);
     }
     onChanged();
-    this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained: how.isRetained === true, filters });
+    this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained, filters });
   }
 
   /** Gives an event of the window again, with its ticket. */
@@ -55,16 +83,9 @@ export class Giver {
   }
 
   /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
-  #deliver({ peer, outgoing }: Connection, delivery: Omit<Delivery, "eventId">): void {
+  #deliver({ outgoing }: Connection, fields: GivenFields): void {
     const { eventIds, isStored } = this.#parts;
-    const afterWrite = isStored() && delivery.qos === 2 && !delivery.isRepeated;
-    const whole = {
-      ...delivery,
-      // Most peers never ask for it.
-      get eventId() {
-        return eventIds.of(delivery.event);
-      },
-    };
-    outgoing.send(() => peer.deliver(whole), { afterWrite });
+    const afterWrite = isStored() && fields.qos === 2 && !fields.isRepeated;
+    outgoing.send(new GivenDelivery(fields, eventIds), { afterWrite });
   }
 }

@@ -1,16 +1,20 @@
+import type { Delivery, Peer } from "./peer.ts";
+
 export interface OutgoingParts {
+  readonly peer: Pick<Peer, "deliver">;
   readonly written: () => Promise<void>;
   readonly onSent: () => void;
   readonly onFailed: (error: unknown) => void;
 }
 
 interface Waiting {
-  readonly send: () => void;
+  readonly delivery: Delivery;
   isWritten: boolean;
 }
 
 /** What leaves for a peer, in order; some of it only after the session was written. */
 export class Outgoing {
+  readonly #peer: OutgoingParts["peer"];
   readonly #written: () => Promise<void>;
   readonly #onSent: () => void;
   readonly #onFailed: (error: unknown) => void;
@@ -18,7 +22,8 @@ export class Outgoing {
   #isClosed = false;
 
   /** `written` answers when what the session is now is on disk; `onSent` is called after something that waited has left, or failed to. */
-  constructor({ written, onSent, onFailed }: OutgoingParts) {
+  constructor({ peer, written, onSent, onFailed }: OutgoingParts) {
+    this.#peer = peer;
     this.#written = written;
     this.#onSent = onSent;
     this.#onFailed = onFailed;
@@ -29,12 +34,12 @@ export class Outgoing {
     return this.#waiting.length;
   }
 
-  send(send: () => void, { afterWrite }: { readonly afterWrite: boolean }): void {
+  send(delivery: Delivery, { afterWrite }: { readonly afterWrite: boolean }): void {
     if (!afterWrite && this.#waiting.length === 0) {
-      this.#attempt(send);
+      this.#deliver(delivery);
       return;
     }
-    const waiting = { send, isWritten: !afterWrite };
+    const waiting = { delivery, isWritten: !afterWrite };
     this.#waiting.push(waiting);
     if (!afterWrite) return;
     void this.#sendWhenWritten(waiting);
@@ -46,9 +51,9 @@ export class Outgoing {
     this.#waiting = [];
   }
 
-  #attempt(send: () => void): void {
+  #deliver(delivery: Delivery): void {
     try {
-      send();
+      this.#peer.deliver(delivery);
     } catch (error) {
       this.#onFailed(error);
     }
@@ -64,7 +69,7 @@ export class Outgoing {
     if (this.#isClosed) return;
     for (let [first] = this.#waiting; first?.isWritten === true; [first] = this.#waiting) {
       this.#waiting.shift();
-      this.#attempt(first.send);
+      this.#deliver(first.delivery);
     }
     this.#onSent();
   }

@@ -136,6 +136,7 @@ export class Session implements ConnectedSession, Interest, Written {
   connect(peer: Peer, windowMax: number): void {
     this.#rejections.resume();
     const outgoing = new Outgoing({
+      peer,
       written: () => this.#written(),
       onSent: () => this.wake(),
       onFailed: (error) => this.#fail(error, peer),

@@ -1,18 +1,22 @@
 import type { Event } from "../../domain/event.ts";
-import { isMarkedRetained, sessionMarks } from "../../domain/session-filter.ts";
+import { isMarkedRetained, type QoS, sessionMarks } from "../../domain/session-filter.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import { encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { ProtocolVersion } from "./codec/packet.ts";
 
-/** Bytes of PUBLISH packets, and where the packet identifier stands in them; undefined with QoS 0. */
+/** Bytes of a PUBLISH packet, and where the packet identifier stands in them; undefined with QoS 0. */
 interface Encoding {
   readonly bytes: Buffer;
   readonly identifierAt: number | undefined;
 }
 
-interface Variant {
+/** The packets of one event by {@link variantOf}; undefined where they depend on more than that. */
+type Variants = Map<number, Encoding> | undefined;
+
+interface Packet {
   readonly version: ProtocolVersion;
-  readonly order: () => PublishOrder | undefined;
+  /** Undefined if the client is not to get the event. */
+  readonly toOrder: () => PublishOrder | undefined;
 }
 
 /**
@@ -21,39 +25,53 @@ interface Variant {
  */
 export class Encodings {
   readonly #prefix: string;
-  readonly #kept = new WeakMap<Event, Map<number, Encoding>>();
+  readonly #kept = new WeakMap<Event, { readonly variants: Variants }>();
 
   constructor(extensionPrefix: string) {
     this.#prefix = extensionPrefix;
   }
 
-  /** The packet of a delivery; undefined if `order` finds nothing to send. The caller must not change it. */
-  encode(delivery: Delivery, { version, order }: Variant): Buffer | undefined {
+  /** The packet of a delivery, which the caller must not change; undefined where clients do not get it alike, or there is none. */
+  encode(delivery: Delivery, { version, toOrder }: Packet): Buffer | undefined {
     const { event, qos, ticket } = delivery;
-    const variant = version * 4 + qos; // a QoS takes two bits
-    const known = this.#kept.get(event)?.get(variant);
-    const encoding = known ?? encodeOrder(order(), version);
+    if (!isFirstAndPlain(delivery)) return undefined;
+    const variants = this.#variantsOf(event);
+    if (variants === undefined) return undefined;
+    const variant = variantOf(version, qos);
+    const encoding = variants.get(variant) ?? encodeOrder(toOrder(), version);
     if (encoding === undefined) return undefined;
-    if (known === undefined) this.#keep(event, variant, encoding);
+    variants.set(variant, encoding);
     if (encoding.identifierAt === undefined || ticket === undefined) return encoding.bytes;
-    const bytes = Buffer.from(encoding.bytes);
+    const bytes = Buffer.allocUnsafe(encoding.bytes.length);
+    encoding.bytes.copy(bytes);
     bytes.writeUInt16BE(ticket, encoding.identifierAt);
     return bytes;
   }
 
-  /** Whether the packet depends on nothing but event, version and QoS, which also excludes what changes with time. */
-  isShared({ event, filters, isRepeated, isRetained }: Delivery): boolean {
-    if (isRepeated || isRetained === true || filters.some(({ identifier }) => identifier !== undefined)) return false;
-    if (event.extensions.length === 0) return true;
+  #variantsOf(event: Event): Variants {
+    const known = this.#kept.get(event);
+    if (known !== undefined) return known.variants;
+    const variants = this.#isAlike(event) ? new Map<number, Encoding>() : undefined;
+    this.#kept.set(event, { variants });
+    return variants;
+  }
+
+  /** What expires changes with time, and the retain flag of what is retained depends on the subscription. */
+  #isAlike(event: Event): boolean {
     const expiresAt = this.#prefix + sessionMarks.expiresAt;
     return !isMarkedRetained(event, this.#prefix) && !event.extensions.some(([name]) => name === expiresAt);
   }
+}
 
-  #keep(event: Event, variant: number, encoding: Encoding): void {
-    const variants = this.#kept.get(event);
-    if (variants === undefined) this.#kept.set(event, new Map([[variant, encoding]]));
-    else variants.set(variant, encoding);
-  }
+function variantOf(version: ProtocolVersion, qos: QoS): number {
+  return version * 4 + qos; // a QoS takes two bits
+}
+
+/** Whether the packet has no flag and no subscription identifier of its own. */
+function isFirstAndPlain({ filters, isRepeated, isRetained }: Delivery): boolean {
+  if (isRepeated || isRetained === true) return false;
+  for (const { identifier } of filters) if (identifier !== undefined) return false;
+  return true;
 }
 
 function encodeOrder(order: PublishOrder | undefined, version: ProtocolVersion): Encoding | undefined {

@@ -77,9 +77,9 @@ export class Outbound implements Peer {
   /** Undefined for what the client is not to get. */
   #encode(delivery: Delivery): Buffer | undefined {
     const { version, packetBytesMax, topicAliasMax, encodings } = this.#parts;
-    if (topicAliasMax === 0 && encodings.isShared(delivery)) {
-      const shared = encodings.encode(delivery, { version, order: () => this.#toOrder(delivery) });
-      if (shared === undefined || shared.length <= packetBytesMax) return shared;
+    if (topicAliasMax === 0) {
+      const shared = encodings.encode(delivery, { version, toOrder: () => this.#toOrder(delivery) });
+      if (shared !== undefined && shared.length <= packetBytesMax) return shared;
     }
     return this.#encodeAlone(delivery);
   }
