@@ -101,7 +101,7 @@ export function encodeWill(will: WillOrder): Uint8Array {
 
 export function decodeWill(bytes: Uint8Array): WillOrder {
   const { call, ...will } = fromBytes(bytes) as WillOrder; // Written above, so that the content is text.
-  const content = Uint8Array.from(Buffer.from(String(call.content), "base64"));
+  const content = new Uint8Array(Buffer.from(String(call.content), "base64"));
   return { ...will, expiresAfterMs: will.expiresAfterMs, call: { ...call, groupId: call.groupId, content } };
 }
 

@@ -83,15 +83,19 @@ export class Inbound {
     if (pending !== undefined) this.#pending.push(pending);
     if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
     const call = this.#toCall(packet, topic);
-    const isResent = call.key !== undefined && packet.isDuplicate;
-    const { promise: ended, resolve } = createDeferred<void>();
     const settle = this.#remember(pending, topic);
-    const onSettled: OnSettled = (outcome) => {
+    const isResent = call.key !== undefined && packet.isDuplicate;
+    return isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
+  }
+
+  /** Answers when the publish has settled. */
+  #submitAndWait(call: PublishCall, settle: OnSettled): Promise<void> {
+    const { promise, resolve } = createDeferred<void>();
+    void this.#submitter.submit(call, (outcome) => {
       settle(outcome);
       resolve();
-    };
-    const waiting = this.#submitter.submit(call, onSettled);
-    return isResent ? ended : waiting;
+    });
+    return promise;
   }
 
   /** The client releases a publish of QoS 2. If the session outlasts its connection, its key is free on disk before {@link InboundParts.onReleased}. */
@@ -166,7 +170,7 @@ export class Inbound {
     const origin = session.originFor(topic);
     const isNamed = packet.qos === 2 && session.isStored;
     // The bytes received belong to the socket's next read; the content outlasts it.
-    const content = Uint8Array.from(packet.payload);
+    const content = new Uint8Array(packet.payload);
     return {
       topic,
       groupId,

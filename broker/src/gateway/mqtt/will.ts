@@ -14,7 +14,7 @@ export function toWillOrder(will: Will, { groupId, prefix, opensTopics }: WillCo
   const { willDelayInterval = 0, messageExpiryInterval, ...properties } = will.properties;
   // The time to live counts from the publication, so the engine adds that mark (MQTT 5.0, section 3.1.3.2.4).
   const extensions = toExtensions({ ...will, properties }, { prefix, now: Date.now() });
-  const content = Uint8Array.from(will.payload);
+  const content = new Uint8Array(will.payload);
   const call: PublishCall = { topic: will.topic, groupId, content, extensions, mayBeEmpty: true };
   return {
     delayMs: willDelayInterval * 1000,
