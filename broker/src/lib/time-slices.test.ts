@@ -85,7 +85,7 @@ it("never holds a turn for longer than two slices and a step, and resumes tasks 
 it("lets a resumed task continue for a while before it yields to those that wait", async () => {
   const turns = new ManualTurns();
   const slices = new TimeSlices(turns);
-  slices.pause();
+  expect(slices.pause()).toBeUndefined();
   turns.now += sliceMs;
   const resumed: string[] = [];
   let isYielding: boolean | undefined;
@@ -94,6 +94,7 @@ it("lets a resumed task continue for a while before it yields to those that wait
     expect(slices.pause()).toBeUndefined();
     turns.now += 0.25;
     isYielding = slices.pause() !== undefined;
+    return undefined;
   });
   const second = slices.pause()?.then(() => resumed.push("second"));
   while (turns.isAwaited) await turns.turn();
