@@ -7,7 +7,7 @@ import { embeddedWorld } from "../harness/world.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
 /** If calls ran in the thread that makes blocks, a publish beside the recursion would time out after 30 s. */
-const publishMsMax = 2_000;
+const publishMsMax = 10_000;
 /** A call has 1 s; the rest is for restarting the thread after the previous call. */
 const callMsMax = 15_000;
 const memoryMebibytesMax = 512;

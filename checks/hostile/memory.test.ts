@@ -8,7 +8,10 @@ import { peakMebibytes } from "./support/process-memory.ts";
 
 const mebibyte = 2 ** 20;
 const peakMebibytesMax = 512;
-const honestWaitMsMax = 2000;
+/** The burst of 600 MiB costs the broker up to 3 s of processor time where ten times as much runs as the machine has processors. */
+const honestWaitMsMax = 6000;
+/** Whatever else the machine does: a call that waits for the attack's timeouts takes 30 s. */
+const honestWallMsMax = 20_000;
 /** Maximum size of the answer to a batch, plus its errors. */
 const batchBytesMax = 9 * mebibyte;
 const membersMax = 1000;
@@ -30,7 +33,7 @@ async function startVictim() {
   await world.client.open("honest");
   const { eventId } = await world.client.publish("honest", "x".repeat(65_536));
   const short = await world.client.publish("honest", "x".repeat(12_000));
-  const honest = new HonestCaller(url, "honest");
+  const honest = new HonestCaller({ url, pid }, "honest");
   const attackers = new Attackers(url);
   return {
     eventId,
@@ -47,7 +50,7 @@ async function startVictim() {
     },
     /** Waiting time of the honest caller, and peak memory since the start. */
     async measure() {
-      return { waitMs: await honest.stop(), mebibytes: peakMebibytes(pid) };
+      return { ...(await honest.stop()), mebibytes: peakMebibytes(pid) };
     },
     async [Symbol.asyncDispose]() {
       attackers[Symbol.dispose]();
@@ -60,9 +63,10 @@ async function startVictim() {
 type Victim = Awaited<ReturnType<typeof startVictim>>;
 
 async function expectUnharmed(victim: Victim): Promise<void> {
-  const { waitMs, mebibytes } = await victim.measure();
+  const { waitMs, wallMs, mebibytes } = await victim.measure();
   expect(mebibytes).toBeLessThan(peakMebibytesMax);
   expect(waitMs).toBeLessThan(honestWaitMsMax);
+  expect(wallMs).toBeLessThan(honestWallMsMax);
 }
 
 describe("batches that amplify", () => {

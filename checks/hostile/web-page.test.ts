@@ -6,7 +6,7 @@ import { useReceivers, useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 
 /** The broker refuses after reading the head; the broken code waits for a body until its timeout of 30 s. */
-const refusalMsMax = 3000;
+const refusalMsMax = 15_000;
 const bodyBytes = 2 ** 20;
 /** Enough for a loop to become visible between them. */
 const loopPublishes = 20;

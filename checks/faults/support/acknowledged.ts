@@ -15,6 +15,8 @@ export interface Promised {
   readonly subscriptionId: string | undefined;
   /** The events that its receiver was sent, in any order. */
   readonly delivered: ReadonlySet<string>;
+  /** The event that its topic retains. If defined, the two sessions of promised-session.ts are kept, too, since before the first event. */
+  readonly retained?: Acknowledged | undefined;
   /** Hashes of some blocks, as they were before the fault. */
   readonly blockHashes: ReadonlyMap<number, string>;
 }

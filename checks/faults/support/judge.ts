@@ -5,6 +5,7 @@ import { CallFailed, Client } from "../../harness/client.ts";
 import type { Promised } from "./acknowledged.ts";
 import { type LocalBroker, type LogLine, startLocalBroker } from "./local-broker.ts";
 import { expectDelivered, expectProven, expectReady, findHeld, type Held, NotReady, Wrong } from "./reading.ts";
+import { expectSessions } from "./promised-session.ts";
 import { placeOf } from "./replay.ts";
 
 /**
@@ -66,7 +67,10 @@ export async function judge(dataDir: string, promised: Promised, excuses = noExc
   }
   try {
     await using client = new Client(broker.url);
-    const reading = readAll(client, promised, excuses);
+    const reading = readAll(client, promised, excuses).then(async (judged) => {
+      await readSessions({ client, broker, log }, promised, { judged, excuses });
+      return judged;
+    });
     const failed = broker.failure.then((error) => ({ failure: error }));
     const first = await Promise.race([reading, failed]).catch(async (error: unknown) => {
       const failure = await failureOf(broker);
@@ -78,6 +82,26 @@ export async function judge(dataDir: string, promised: Promised, excuses = noExc
   } finally {
     await broker.stop().catch(() => {}); // A disk that is damaged may refuse its last write, too.
   }
+}
+
+/** Once everything else is read. A session that the broker dropped for damage is gone with a word in the log. */
+async function readSessions(
+  { client, broker, log }: { readonly client: Client; readonly broker: LocalBroker; readonly log: readonly LogLine[] },
+  promised: Promised,
+  { judged, excuses }: { readonly judged: Judged; readonly excuses: Excuses },
+): Promise<void> {
+  const { retained, events, sent, topics } = promised;
+  if (retained === undefined || judged.verdict === "anew") return;
+  const { found } = await findHeld(client, events);
+  const later = topics.map((topic) => [`after the fault on ${topic}`, topic] as const);
+  const isHeld = found.some(({ eventId }) => eventId === retained.eventId);
+  await expectSessions(broker.mqttPort, {
+    held: found,
+    topicOf: new Map([...sent, ...later]),
+    retained: isHeld ? retained : undefined,
+    mayForget: () => excuses.mayForgetSubscriptions || log.some(({ msg }) => /dropped/.test(String(msg))),
+    expectReady: () => expectReady(client),
+  });
 }
 
 async function readAll(client: Client, promised: Promised, excuses: Excuses): Promise<Judged> {

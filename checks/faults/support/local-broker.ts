@@ -6,6 +6,7 @@ export type LogLine = Readonly<Record<string, unknown>>;
 /** A broker in this process: a start costs a third of that of a process of its own. */
 export interface LocalBroker extends AsyncDisposable {
   readonly url: string;
+  readonly mqttPort: number;
   /** Settles when a part has ended that the broker cannot go on without; the real process then stops and ends with its message. */
   readonly failure: Promise<Error>;
   stop(): Promise<void>;
@@ -22,7 +23,7 @@ export const unsavedBytesMax = 4_096;
 const startTimeoutMs = 30_000;
 const env = {
   STELE_PORT: "0",
-  STELE_MQTT_PORT: "off",
+  STELE_MQTT_PORT: "0",
   STELE_STOMP_PORT: "off",
   STELE_LOG_LEVEL: "warn",
   STELE_CALLBACK_BACKOFF_MAX_MS: "1000",
@@ -63,5 +64,7 @@ async function withinTime(starting: Promise<RunningServer>): Promise<RunningServ
 function toLocalBroker(server: RunningServer): LocalBroker {
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= server.stop());
-  return { url: server.url, failure: server.failure, stop, [Symbol.asyncDispose]: stop };
+  const mqtt = server.listeners.find(({ name }) => name === "MQTT");
+  const mqttPort = Number(/:(\d+)$/.exec(mqtt?.address ?? "")?.[1]);
+  return { url: server.url, mqttPort, failure: server.failure, stop, [Symbol.asyncDispose]: stop };
 }

@@ -5,6 +5,7 @@ import { startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import type { Acknowledged, Promised } from "./acknowledged.ts";
 import { startLocalBroker } from "./local-broker.ts";
+import { leaveSessions } from "./promised-session.ts";
 import { askForProof } from "./reading.ts";
 
 /** Copies of one data folder at three moments; the broker promised the same in both of the later ones. */
@@ -50,12 +51,14 @@ class Filling {
   readonly #delivered = new Set<string>();
   readonly #blockHashes = new Map<number, string>();
   #subscriptionId = "";
+  #retained: Acknowledged | undefined;
 
   async begin(dataDir: string, count: number): Promise<void> {
     await using broker = await startLocalBroker({ dataDir, log: [] });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
     for (const topic of topics) await client.open(topic);
+    await leaveSessions(broker.mqttPort);
     this.#subscriptionId = await client.subscribe({ topic: "#", url: receiver.url });
     await this.#publish(client, count / 2);
     for (const { eventId } of await receiver.waitForCount(this.#events.length)) this.#delivered.add(eventId);
@@ -67,6 +70,7 @@ class Filling {
     await using broker = await startLocalBroker({ dataDir, log: [] });
     await using client = new Client(broker.url);
     await this.#publish(client, count);
+    await this.#retain(client);
     for (const { eventId } of this.#events) await this.#keepHash(client, eventId);
     onFilled();
   }
@@ -75,7 +79,7 @@ class Filling {
     const sent = new Map(this.#events.map(({ content, topic }) => [content, topic]));
     const events = this.#events;
     const own = { subscriptionId: this.#subscriptionId, delivered: this.#delivered, blockHashes: this.#blockHashes };
-    return { topics, events, sent, ...own };
+    return { topics, events, sent, retained: this.#retained, ...own };
   }
 
   /** Half of them one by one, half at once. */
@@ -91,6 +95,14 @@ class Filling {
     const topic = topics[index % topics.length] ?? "";
     const content = `${"event".repeat(1 + (index % 40))} ${index}`;
     this.#events.push({ topic, content, eventId: (await client.publish(topic, content)).eventId });
+  }
+
+  async #retain(client: Client): Promise<void> {
+    const [topic = ""] = topics;
+    const content = "the retained event";
+    const { eventId } = await client.publish(topic, content, { "svc-retain": "true" });
+    this.#retained = { topic, content, eventId };
+    this.#events.push(this.#retained);
   }
 
   async #keepHash({ http }: Client, eventId: string): Promise<void> {

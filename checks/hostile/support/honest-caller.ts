@@ -1,23 +1,35 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
+/** How long calls took, in milliseconds. */
+export interface CallTimes {
+  readonly wallMs: number;
+  /** The wall time, or the processor time of the broker meanwhile if that is less. */
+  readonly waitMs: number;
+}
+
 /** Publishes one small event after another and reads each back, like a client that knows nothing of an attack. */
 export class HonestCaller implements AsyncDisposable {
   readonly #worker: Worker;
 
-  constructor(url: string, topic: string) {
-    this.#worker = new Worker(new URL("honest-caller.mjs", import.meta.url), { workerData: { url, topic } });
+  constructor(broker: { readonly url: string; readonly pid: number }, topic: string) {
+    const { url, pid } = broker;
+    this.#worker = new Worker(new URL("honest-caller.mjs", import.meta.url), { workerData: { url, pid, topic } });
   }
 
-  /** Returns the 95th percentile of the answer times, in milliseconds. @throws Error if a call got a wrong answer. */
-  async stop(): Promise<number> {
+  /** Returns the 95th percentile of either time. @throws Error if a call got a wrong answer. */
+  async stop(): Promise<CallTimes> {
     this.#worker.postMessage("stop", []);
     const [message] = await once(this.#worker, "message");
-    const waitsMs = (message as number[]).toSorted((one, other) => one - other); // The worker sends it.
-    return waitsMs[Math.floor(waitsMs.length * 0.95)] ?? 0;
+    const calls = message as readonly CallTimes[]; // The worker sends it.
+    return { wallMs: mostOf(calls.map(({ wallMs }) => wallMs)), waitMs: mostOf(calls.map(({ waitMs }) => waitMs)) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#worker.terminate();
   }
+}
+
+function mostOf(timesMs: readonly number[]): number {
+  return timesMs.toSorted((one, other) => one - other)[Math.floor(timesMs.length * 0.95)] ?? 0;
 }

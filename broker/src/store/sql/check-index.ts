@@ -37,7 +37,7 @@ function emptied({ group_id, generation }: GroupTable): GroupTable {
 }
 
 async function isIntact(transaction: Transaction<Schema>): Promise<boolean> {
-  for (const table of ["groups", "blocks"] as const) {
+  for (const table of ["groups", "blocks", "vanished", "skipped_entries"] as const) {
     const rows = await transaction.selectFrom(table).selectAll().execute();
     if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return false;
   }

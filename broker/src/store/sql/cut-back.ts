@@ -4,7 +4,7 @@ import { fromStored, type Position } from "../../domain/position.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
-import { progressCheckSql } from "./row-checksums.ts";
+import { nextEpochCheckSql, progressCheckSql } from "./row-checksums.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 
 export interface Cut {
@@ -34,7 +34,7 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
   if (lease === undefined) return;
   await transaction
     .updateTable("subscriptions")
-    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), progress_check: eb("progress_check", "+", nextEpochCheckSql()) }))
     .where("group_id", "=", groupId)
     .where("owner", "is distinct from", lease.nodeId)
     .execute();

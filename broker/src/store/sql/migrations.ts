@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { coverRows } from "./cover-rows.ts";
 import { startCheckSql } from "./session-rows.ts";
 import { ofShare } from "./share-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
@@ -17,6 +18,7 @@ const migrations: readonly Migration[] = [
   createShares,
   coverStarts,
   addGivenEpoch,
+  coverRows,
 ];
 
 /** Newest version that this program knows. */

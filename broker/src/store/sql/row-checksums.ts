@@ -6,9 +6,11 @@ import type {
   GroupTable,
   PublishKeyTable,
   RetainedTable,
+  SkippedEntryTable,
   SqlDatabase,
   SubscriptionTable,
   TopicRow,
+  VanishedTable,
 } from "./schema.ts";
 
 /** Rows of the tables whose content the broker serves. */
@@ -18,6 +20,8 @@ interface CheckedTables {
   readonly blocks: BlockTable;
   readonly batches: BatchTable;
   readonly retained: RetainedTable;
+  readonly vanished: Omit<VanishedTable, "vanished_id">;
+  readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
   readonly publish_keys: PublishKeyTable;
 }
@@ -26,7 +30,7 @@ type Unchecked<Row> = Omit<Row, "checksum">;
 
 /**
  * The columns that each table's `checksum` covers. Other columns change independently: keys that the database assigns, a subscription's owner
- * and claim, its secret, which is sealed, and its progress, which has its own check (see progressCheck). `events_checksum` covers a batch's events.
+ * and claim, which nodes write again, and its progress, which has its own check (see progressCheck). `events_checksum` covers a batch's events.
  */
 const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
   groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],
@@ -58,12 +62,23 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
     "events_checksum",
   ],
   retained: ["group_id", "name", "sequence", "position"],
+  vanished: [
+    "group_id",
+    "digest",
+    "topic",
+    "first_sequence",
+    "first_position",
+    "last_position",
+    "transaction_hash",
+    "log_index",
+  ],
+  skipped_entries: ["group_id", "block_number", "log_index", "code", "reason", "address", "transaction_hash"],
   subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "state", "created_at"],
   publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
 
-/** A column of a later migration: a row without a value keeps the checksum that it had before. */
-const optionalColumn = "principal";
+/** Columns that later versions cover: a row without values in them keeps the checksum that it had before. Each is covered with its name. */
+const optionalColumns = ["principal", "secret"] as const;
 
 /** The checksum of a row; `bound` adds a value of another table. */
 export function checksumOfRow<Table extends CheckedTable>(
@@ -73,8 +88,16 @@ export function checksumOfRow<Table extends CheckedTable>(
 ): number {
   const columns: readonly string[] = checkedColumns[table];
   const values: Readonly<Record<string, unknown>> = row;
-  const all = [...columns.map((name) => values[name]), bound ?? values[optionalColumn] ?? []].flat();
+  const all = columns.map((name) => values[name]);
+  if (bound !== undefined) all.push(bound);
+  if (table === "subscriptions") for (const name of optionalColumns) all.push(...optionalValue(name, values[name]));
   return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
+}
+
+/** The first of these columns was covered without its name. */
+function optionalValue(name: (typeof optionalColumns)[number], value: unknown): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  return name === "principal" ? [value] : [name, value];
 }
 
 /** The row with a new checksum. The spread comes last for V8's hidden classes; see toSpan in index-plan.ts. */
@@ -94,25 +117,32 @@ export const progressPrime = 2_147_483_647;
  * Value of `progress_check`: sums, so that the database can compute it when one statement changes many rows.
  */
 export function progressCheck(row: ProgressColumns): number {
-  const { cursor, notified_count, notified_at, failed_attempts, failed_ms } = row;
+  const { cursor, notified_count, notified_at, failed_attempts, failed_ms, epoch } = row;
   return (
     (cursor % progressPrime) * 3 +
     (notified_count % progressPrime) * 5 +
     (notified_at % progressPrime) * 7 +
     (failed_attempts % progressPrime) * 11 +
-    (failed_ms % progressPrime) * 13
+    (failed_ms % progressPrime) * 13 +
+    (epoch % progressPrime) * 17
   );
+}
+
+/** What the next epoch of a subscription adds to its `progress_check`. It is added, so that a damaged row stays damaged. */
+export function nextEpochCheckSql(epoch = sql<number>`epoch`): RawBuilder<number> {
+  return sql<number>`((${epoch} + 1) % ${sql.lit(progressPrime)} - ${epoch} % ${sql.lit(progressPrime)}) * 17`;
 }
 
 type ProgressColumns = Pick<
   SubscriptionTable,
-  "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms"
+  "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "epoch"
 >;
 
 /** The same as an SQL expression, from expressions for the first three values. */
 export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
   return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7
-    + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13`;
+    + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13
+    + (epoch % ${progressPrime}) * 17`;
 }
 
 /** Whether a subscription's row is intact. */
@@ -120,8 +150,11 @@ export function isIntactSubscription(row: SubscriptionTable): boolean {
   return progressCheck(row) === row.progress_check && checksumOfRow("subscriptions", row) === row.checksum;
 }
 
+/** Tables of the index without the batches: damage empties them, and the follower rebuilds them from the chain. */
+type IndexTable = "groups" | "topics" | "blocks" | "retained" | "vanished" | "skipped_entries";
+
 /** Returns the row if it is intact. @throws StoreError `corrupt`, which is logged. */
-export function checkRow<Table extends "groups" | "topics" | "blocks" | "retained", Row extends CheckedTables[Table]>(
+export function checkRow<Table extends IndexTable, Row extends CheckedTables[Table]>(
   { damaged }: Pick<SqlDatabase, "damaged">,
   table: Table,
   row: Row,

@@ -140,6 +140,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     wanted_by: null,
     principal: subscription.principal ?? null,
     progress_check: progressCheck({
+      epoch: subscription.epoch,
       cursor: subscription.cursor,
       notified_count: subscription.notifiedCount,
       notified_at: subscription.notifiedAt,

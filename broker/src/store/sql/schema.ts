@@ -100,6 +100,7 @@ export interface VanishedTable {
   readonly last_position: number;
   readonly transaction_hash: string;
   readonly log_index: number;
+  readonly checksum: number;
 }
 
 /** One row for each skipped entry; see the port's SkippedEntry. */
@@ -111,6 +112,7 @@ export interface SkippedEntryTable {
   readonly reason: string;
   readonly address: string;
   readonly transaction_hash: string;
+  readonly checksum: number;
 }
 
 /** One row for each subscription; see the domain's Subscription. */
@@ -152,7 +154,7 @@ export interface SessionTable {
   readonly epoch: number;
   readonly cursor: number;
   readonly taken: number;
-  /** Covers `cursor` and `taken`; see stateCheck. */
+  /** Covers `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
   readonly state_check: number;
   readonly in_flight: Uint8Array;
   readonly in_flight_check: number;
@@ -160,10 +162,11 @@ export interface SessionTable {
   readonly will: Uint8Array | null;
   readonly will_delay_ms: number;
   readonly detached_at: number | null;
-  readonly will_due_at: number | null;
-  /** When its will or its end is due, whichever comes first; null while it is connected. */
+  /** When its will or its end is due, whichever comes first; null while it is connected. Follows from other columns; see dueAt. */
   readonly due_at: number | null;
   readonly created_at: number;
+  /** Sum over its filters; see filterCheck. */
+  readonly filters_check: number;
   readonly checksum: number;
 }
 
@@ -185,7 +188,7 @@ export interface ShareTable {
   readonly filter: string;
   readonly cursor: number;
   readonly epoch: number;
-  /** Covers `cursor`; see cursorCheck. */
+  /** Covers `cursor` and `epoch`; see cursorCheck. */
   readonly cursor_check: number;
   readonly checksum: number;
 }
@@ -206,6 +209,8 @@ export interface ShareEventTable {
 export interface SessionTimeTable {
   readonly group_id: string;
   readonly ms: number;
+  /** Three times `ms`. */
+  readonly ms_check: number;
 }
 
 /** One row for each member if nodes share the database. Times are milliseconds since the epoch by the database's clock. */

@@ -3,14 +3,31 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { Position } from "../../domain/position.ts";
 import type { SessionId } from "../../ports/session-store.ts";
-import { progressPrime } from "./row-checksums.ts";
 import type { Schema } from "./schema.ts";
-import { startCheck, startCheckSql } from "./session-rows.ts";
+import { detachedCheckSql, nextEpochCheckSql, positionsCheckSql, startCheck, startCheckSql } from "./session-rows.ts";
 import { keepShared } from "./sql-shares.ts";
 
-/** The session time of a group. */
+/** The session time of a group. If its row is damaged or missing, the newest end of a connection, so that no session ends early. */
 export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
-  return sql<number>`coalesce((select ms from session_times as times where times.group_id = ${groupId}), 0)`;
+  return sql<number>`coalesce(
+    (select ms from session_times as times where times.group_id = ${groupId} and times.ms_check = 3 * times.ms),
+    (select max(detached_at) from sessions as others where others.group_id = ${groupId}), 0)`;
+}
+
+/** See SessionStore.advanceSessionTime. */
+export async function advanceSessionTime(database: Kysely<Schema>, groupId: GroupId, byMs: number): Promise<number> {
+  const ms = sql<number>`${sessionTime(sql`${groupId}`)} + ${byMs}`;
+  const row = await database
+    .insertInto("session_times")
+    .values({ group_id: groupId, ms, ms_check: sql<number>`3 * (${ms})` })
+    .onConflict((conflict) =>
+      conflict
+        .column("group_id")
+        .doUpdateSet(({ ref }) => ({ ms: ref("excluded.ms"), ms_check: ref("excluded.ms_check") })),
+    )
+    .returning("ms")
+    .executeTakeFirstOrThrow();
+  return row.ms;
 }
 
 /** Ends the connections of sessions, under the next epoch. One that has none already only loses its owner. */
@@ -20,11 +37,9 @@ export async function detachWhere(transaction: Kysely<Schema>, which: RawBuilder
     update sessions set
       owner = null,
       epoch = epoch + 1,
-      will_due_at = case when detached_at is not null then will_due_at when will is not null then ${now} + will_delay_ms end,
-      due_at = case
-        when detached_at is not null then due_at
-        when will is not null and will_delay_ms < expiry_ms then ${now} + will_delay_ms
-        else ${now} + expiry_ms end,
+      state_check = state_check + ${nextEpochCheckSql} + ${detachedCheckSql(now)},
+      due_at = coalesce(detached_at, ${now})
+        + case when will is not null and will_delay_ms < expiry_ms then will_delay_ms else expiry_ms end,
       detached_at = coalesce(detached_at, ${now})
     where ${which}`.execute(transaction);
 }
@@ -56,15 +71,14 @@ export async function cutBackSessions(
 ): Promise<readonly SessionId[]> {
   const least = (column: string): RawBuilder<number> =>
     sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
-  const check = sql<number>`((${least("cursor")}) % ${progressPrime}) * 3 + ((${least("taken")}) % ${progressPrime}) * 5`;
-  // What is damaged stays damaged: set back, it would be taken for right.
-  const intact = sql<boolean>`state_check = (cursor % ${progressPrime}) * 3 + (taken % ${progressPrime}) * 5`;
+  // What is damaged stays damaged.
+  const former = positionsCheckSql(sql`cursor`, sql`taken`);
+  const check = sql<number>`state_check - (${former}) + ${positionsCheckSql(least("cursor"), least("taken"))}`;
   await transaction
     .updateTable("sessions")
     .set({ cursor: least("cursor"), taken: least("taken"), state_check: check })
     .where("group_id", "=", groupId)
     .where("taken", ">", end)
-    .where(intact)
     .execute();
   const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
   await transaction
@@ -77,7 +91,7 @@ export async function cutBackSessions(
   if (keeper === undefined) return [];
   const refused = await transaction
     .updateTable("sessions")
-    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), state_check: eb("state_check", "+", nextEpochCheckSql) }))
     .where("group_id", "=", groupId)
     .where("owner", "is distinct from", keeper)
     .returning("session_id")

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { fromStored } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { SessionId, SessionState, StoredFilter, StoredSession } from "../../ports/session-store.ts";
@@ -11,21 +11,53 @@ import type { SessionFilterTable, SessionTable } from "./schema.ts";
 type Immutable = Pick<SessionTable, "session_id" | "group_id" | "interface_type" | "key" | "created_at">;
 type Legacy = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
 
-/** Over all that a claim or the end of a connection writes. What databases compute, owner, epoch and times, is not covered. */
+/** Over all that a claim or the end of a connection writes. An owner that is no member has lost its sessions, so nothing covers it. */
 function checksumOfSession(row: Immutable & Legacy): number {
   const will = row.will === null ? null : checksumOfBytes(row.will);
   const { session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms } = row;
   return checksumOf([session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms, will]);
 }
 
-/** A sum, so that a database can work it out where it moves many sessions back at once. */
-export function stateCheck({ cursor, taken }: Pick<SessionTable, "cursor" | "taken">): number {
-  return (cursor % progressPrime) * 3 + (taken % progressPrime) * 5;
+type Checked = Pick<SessionTable, "cursor" | "taken" | "epoch" | "detached_at">;
+
+/** A sum, so that a database can work it out where it changes many sessions at once. */
+export function stateCheck({ cursor, taken, epoch, detached_at }: Checked): number {
+  const detached = detached_at === null ? 0 : (detached_at % progressPrime) + 1;
+  return (cursor % progressPrime) * 3 + (taken % progressPrime) * 5 + (epoch % progressPrime) * 7 + detached * 11;
 }
 
-export function toStateColumns({ cursor, taken, inFlight }: Omit<SessionState, "id" | "epoch">) {
+const prime = sql.lit(progressPrime);
+
+/** What a state with these two positions adds to `state_check`. */
+export function positionsCheckSql(cursor: RawBuilder<number>, taken: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`((${cursor}) % ${prime}) * 3 + ((${taken}) % ${prime}) * 5`;
+}
+
+/** What the next epoch adds to `state_check`. Sums are added to, so that what is damaged stays damaged. */
+export const nextEpochCheckSql = sql<number>`((epoch + 1) % ${prime} - epoch % ${prime}) * 7`;
+
+/** What the end of a connection at that time adds to `state_check`. */
+export function detachedCheckSql(now: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`case when detached_at is null then (${now} % ${prime} + 1) * 11 else 0 end`;
+}
+
+/** The same row under its next epoch. */
+export function inNextEpoch(row: SessionTable): Pick<SessionTable, "epoch" | "state_check"> {
+  const next = { ...row, epoch: row.epoch + 1 };
+  return { epoch: next.epoch, state_check: row.state_check + stateCheck(next) - stateCheck(row) };
+}
+
+/** When the will or the end of a session is due, whichever comes first. */
+export function dueAt(row: Pick<SessionTable, "detached_at" | "will" | "will_delay_ms" | "expiry_ms">): number | null {
+  const { detached_at, will, will_delay_ms, expiry_ms } = row;
+  if (detached_at === null) return null;
+  return detached_at + (will === null ? expiry_ms : Math.min(will_delay_ms, expiry_ms));
+}
+
+/** The state of a session that has a connection. */
+export function toStateColumns({ epoch, cursor, taken, inFlight }: Omit<SessionState, "id">) {
   const columns = { cursor, taken, in_flight: inFlight, in_flight_check: checksumOfBytes(inFlight) };
-  return { ...columns, state_check: stateCheck(columns) };
+  return { ...columns, state_check: stateCheck({ cursor, taken, epoch, detached_at: null }) };
 }
 
 export function toLegacyColumns({ principal, will, willDelayMs, expiryMs }: StoredSession | LegacyOf): Legacy {
@@ -34,6 +66,7 @@ export function toLegacyColumns({ principal, will, willDelayMs, expiryMs }: Stor
 
 type LegacyOf = Pick<StoredSession, "principal" | "will" | "willDelayMs" | "expiryMs">;
 
+/** A new session, which has a connection and no filters. */
 export function toSessionRow(session: StoredSession): SessionTable {
   const immutable = {
     session_id: session.id,
@@ -49,25 +82,32 @@ export function toSessionRow(session: StoredSession): SessionTable {
     ...toStateColumns(session),
     owner: session.owner ?? null,
     epoch: session.epoch,
-    detached_at: session.detachedAt ?? null,
-    will_due_at: session.willDueAt ?? null,
+    detached_at: null,
     due_at: null,
+    filters_check: 0,
     checksum: checksumOfSession({ ...immutable, ...legacy }),
   };
 }
 
-/** Other legacy columns of a row, with the checksum that goes with them. */
+/** Other legacy columns of a row, with the checksum that goes with them. A damaged row keeps a checksum that does not. */
 export function withLegacy(row: SessionTable, legacy: Legacy): Legacy & Pick<SessionTable, "checksum"> {
-  return { ...legacy, checksum: checksumOfSession({ ...row, ...legacy }) };
+  const isIntact = checksumOfSession(row) === row.checksum;
+  return { ...legacy, checksum: isIntact ? checksumOfSession({ ...row, ...legacy }) : -1 };
+}
+
+function isIntact(row: SessionTable): boolean {
+  return (
+    checksumOfSession(row) === row.checksum &&
+    stateCheck(row) === row.state_check &&
+    checksumOfBytes(row.in_flight) === row.in_flight_check &&
+    dueAt(row) === row.due_at
+  );
 }
 
 /** Undefined for a row that is not as it was written. */
 export function fromSessionRow(row: SessionTable): StoredSession | undefined {
-  const isIntact =
-    checksumOfSession(row) === row.checksum &&
-    stateCheck(row) === row.state_check &&
-    checksumOfBytes(row.in_flight) === row.in_flight_check;
-  if (!isIntact) return undefined;
+  if (!isIntact(row)) return undefined;
+  const { detached_at, will, will_delay_ms } = row;
   return {
     id: row.session_id as SessionId,
     groupId: row.group_id as StoredSession["groupId"],
@@ -80,10 +120,10 @@ export function fromSessionRow(row: SessionTable): StoredSession | undefined {
     taken: fromStored(row.taken),
     inFlight: row.in_flight,
     expiryMs: row.expiry_ms,
-    detachedAt: row.detached_at ?? undefined,
-    will: row.will ?? undefined,
-    willDelayMs: row.will_delay_ms,
-    willDueAt: row.will_due_at ?? undefined,
+    detachedAt: detached_at ?? undefined,
+    will: will ?? undefined,
+    willDelayMs: will_delay_ms,
+    willDueAt: detached_at === null || will === null ? undefined : detached_at + will_delay_ms,
     createdAt: row.created_at,
   };
 }
@@ -111,6 +151,11 @@ function checksumOfFilter(row: Omit<SessionFilterTable, "checksum">): number {
   return checksumOf([subscription_id, session_id, filter, options, identifier]) + startCheck(starts_after);
 }
 
+/** What filters add to the `filters_check` of their session. So a session notices a filter that it lost. */
+export function filtersCheck(rows: readonly Pick<SessionFilterTable, "checksum" | "starts_after">[]): number {
+  return rows.reduce((sum, { checksum, starts_after }) => sum + checksum - startCheck(starts_after), 0);
+}
+
 /** What the start of a filter adds to its checksum. */
 export function startCheck(startsAfter: number): number {
   return (startsAfter % progressPrime) * 3;
@@ -131,4 +176,13 @@ export function fromFilterRow(row: SessionFilterTable): StoredFilter | undefined
     identifier: row.identifier ?? undefined,
     startsAfter: fromStored(row.starts_after),
   };
+}
+
+/** Whether a session and all of its filters are as they were written, and none is missing. */
+export function isIntactSession(row: SessionTable, filters: readonly SessionFilterTable[]): boolean {
+  return (
+    isIntact(row) &&
+    filtersCheck(filters) === row.filters_check &&
+    filters.every((filter) => checksumOfFilter(filter) === filter.checksum)
+  );
 }

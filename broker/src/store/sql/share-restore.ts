@@ -35,7 +35,7 @@ export async function beginShare(
   const cursor = maxOf(member.startsAfter, await findNewestGiven(transaction, id));
   // Takes that were planned with the former row are refused.
   const epoch = former === undefined ? 0 : former.epoch + 1;
-  const row = { ...toShareRow({ share_id: id, group_id: groupId, filter, cursor }), epoch };
+  const row = toShareRow({ share_id: id, group_id: groupId, filter, cursor, epoch });
   await transaction.insertInto("shares").values(row).execute();
   return { id: id as ShareId, epoch, cursor }; // As it was given.
 }

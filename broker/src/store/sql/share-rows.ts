@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { fromStored } from "../../domain/position.ts";
 import type { SharePlace, StoredShare } from "../../ports/share-store.ts";
 import type { ShareId } from "../../ports/session-store.ts";
@@ -10,21 +10,26 @@ import type { ShareEventTable, ShareTable } from "./schema.ts";
 export const ofShare = sql<boolean>`filter like '$share/%'`;
 
 /** A database can compute it, where it moves many shares back at once. */
-export function cursorCheck(cursor: number): number {
-  return cursor % progressPrime;
+export function cursorCheck({ cursor, epoch }: Pick<ShareTable, "cursor" | "epoch">): number {
+  return (cursor % progressPrime) + (epoch % progressPrime) * 3;
+}
+
+/** The same as an SQL expression. */
+export function cursorCheckSql(cursor: RawBuilder<number>, epoch: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`(${cursor}) % ${sql.lit(progressPrime)} + ((${epoch}) % ${sql.lit(progressPrime)}) * 3`;
 }
 
 function checksumOfShare({ share_id, group_id, filter }: Pick<ShareTable, "share_id" | "group_id" | "filter">): number {
   return checksumOf([share_id, group_id, filter]);
 }
 
-export function toShareRow(share: Pick<ShareTable, "share_id" | "group_id" | "filter" | "cursor">): ShareTable {
-  return { ...share, epoch: 0, cursor_check: cursorCheck(share.cursor), checksum: checksumOfShare(share) };
+export function toShareRow(share: Omit<ShareTable, "cursor_check" | "checksum">): ShareTable {
+  return { ...share, cursor_check: cursorCheck(share), checksum: checksumOfShare(share) };
 }
 
 /** Undefined for a row that is not as it was written. */
 export function fromShareRow(row: ShareTable): StoredShare | undefined {
-  if (checksumOfShare(row) !== row.checksum || cursorCheck(row.cursor) !== row.cursor_check) return undefined;
+  if (checksumOfShare(row) !== row.checksum || cursorCheck(row) !== row.cursor_check) return undefined;
   return { id: row.share_id as ShareId, epoch: row.epoch, cursor: fromStored(row.cursor) };
 }
 

@@ -2,7 +2,8 @@ import type { Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { type IndexedBlock, type SkippedEntry, skippedEntriesMax } from "../../ports/store.ts";
 import { pagesOf } from "./pages.ts";
-import type { Schema, SkippedEntryTable } from "./schema.ts";
+import { checkRow, withChecksum } from "./row-checksums.ts";
+import type { Schema, SkippedEntryTable, SqlDatabase } from "./schema.ts";
 
 /** Stores skipped entries and deletes the oldest beyond the limit. Sends no statement if there are none. */
 export async function rememberSkipped(
@@ -39,11 +40,12 @@ export async function dropSkipped(transaction: Transaction<Schema>, groupId: Gro
 }
 
 export async function listSkipped(
-  database: Kysely<Schema>,
+  database: SqlDatabase,
   groupId: GroupId,
   atMost: number,
 ): Promise<readonly SkippedEntry[]> {
-  return (await newestFirst(database, groupId).limit(atMost).execute()).map(fromRow);
+  const rows = await newestFirst(database.relaxed, groupId).limit(atMost).execute();
+  return rows.map((row) => fromRow(checkRow(database, "skipped_entries", row)));
 }
 
 function newestFirst(database: Kysely<Schema>, groupId: GroupId) {
@@ -56,7 +58,7 @@ function newestFirst(database: Kysely<Schema>, groupId: GroupId) {
 }
 
 function toRow(groupId: GroupId, entry: SkippedEntry): SkippedEntryTable {
-  return {
+  return withChecksum("skipped_entries", {
     group_id: groupId,
     block_number: entry.blockNumber,
     log_index: entry.logIndex,
@@ -64,7 +66,7 @@ function toRow(groupId: GroupId, entry: SkippedEntry): SkippedEntryTable {
     reason: entry.reason,
     address: entry.address,
     transaction_hash: entry.transactionHash,
-  };
+  });
 }
 
 function fromRow(row: SkippedEntryTable): SkippedEntry {

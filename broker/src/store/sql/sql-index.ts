@@ -120,11 +120,11 @@ export class SqlIndex {
   }
 
   async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
-    return findVanished(this.#database, groupId, place);
+    return findVanished(this.#shared, groupId, place);
   }
 
   async listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]> {
-    return listSkipped(this.#database, groupId, atMost);
+    return listSkipped(this.#shared, groupId, atMost);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {

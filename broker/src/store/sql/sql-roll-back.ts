@@ -151,15 +151,15 @@ export class SqlRollBack {
 }
 
 export async function findVanished(
-  database: Kysely<Schema>,
+  database: SqlDatabase,
   groupId: GroupId,
   place: EventPlace,
 ): Promise<VanishedBatch | undefined> {
   if (place.blockNumber > blockNumberMax) return undefined;
   const block = endOfBlock(place.blockNumber);
-  const rows = await database
+  const rows = await database.relaxed
     .selectFrom("vanished")
-    .select([...placeColumns, "topic"])
+    .selectAll()
     .where("group_id", "=", groupId)
     .where("digest", "=", place.digest)
     .where("last_position", "<=", block)
@@ -167,7 +167,7 @@ export async function findVanished(
     .where("first_sequence", "<=", place.sequence)
     .orderBy("vanished_id", "desc")
     .execute();
-  const batches = rows.map((row) => fromPlaceRow(row, row.topic));
+  const batches = rows.map((row) => fromPlaceRow(checkRow(database, "vanished", row), row.topic));
   return batches.find(({ firstSequence, count }) => place.sequence < firstSequence + count);
 }
 
@@ -204,7 +204,7 @@ async function dropTopics(
 }
 
 function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<VanishedTable> {
-  return {
+  return withChecksum("vanished", {
     group_id: groupId,
     digest: topicDigest(batch.topic),
     topic: batch.topic,
@@ -213,7 +213,7 @@ function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<Vanis
     last_position: batch.firstPosition + batch.count - 1,
     transaction_hash: batch.transactionHash,
     log_index: batch.logIndex,
-  };
+  });
 }
 
 async function remember(

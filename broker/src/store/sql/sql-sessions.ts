@@ -14,7 +14,6 @@ import type {
   SessionStore,
   SessionWithFilters,
   ShareId,
-  StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
 import { endsAt } from "../../ports/session-store.ts";
@@ -22,10 +21,16 @@ import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { pagesOf } from "./pages.ts";
 import type { Schema, SessionTable, SqlDatabase } from "./schema.ts";
-import { countDetached, detachWhere, findDetached, sessionTime } from "./session-detaching.ts";
+import { advanceSessionTime, countDetached, detachWhere, findDetached, sessionTime } from "./session-detaching.ts";
 import {
+  dueAt,
+  filtersCheck,
   fromFilterRow,
   fromSessionRow,
+  inNextEpoch,
+  isIntactSession,
+  nextEpochCheckSql,
+  stateCheck,
   toFilterRow,
   toLegacyColumns,
   toSessionRow,
@@ -83,11 +88,11 @@ export class SqlSessions implements SessionStore, ShareStore {
     const database = isDurable ? this.#database.durable : this.#database.relaxed;
     return database.transaction().execute(async (transaction) => {
       const refused: SessionId[] = [];
-      for (const { id, epoch, settled = [], ...state } of ordered) {
+      for (const { id, settled = [], ...state } of ordered) {
         const update = transaction.updateTable("sessions").set(toStateColumns(state));
         const { numUpdatedRows } = await update
           .where("session_id", "=", id)
-          .where("epoch", "=", epoch)
+          .where("epoch", "=", state.epoch)
           .executeTakeFirst();
         if (numUpdatedRows === 0n) refused.push(id);
         else await settle(transaction, id, settled);
@@ -104,14 +109,16 @@ export class SqlSessions implements SessionStore, ShareStore {
       const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
       if (isPlaced && (await this.#generationOf(transaction, row.group_id)) !== generation) return "went-back";
       const gone = [...removed, ...put.map(({ filter }) => filter)];
-      await transaction
+      const former = await transaction
         .deleteFrom("session_subscriptions")
         .where("session_id", "=", key.id)
         .where("filter", "in", this.#database.column(gone))
+        .returning(["checksum", "starts_after"])
         .execute();
-      for (const page of pagesOf(put.map((filter) => toFilterRow(key.id, filter)))) {
-        await transaction.insertInto("session_subscriptions").values(page).execute();
-      }
+      const rows = put.map((filter) => toFilterRow(key.id, filter));
+      for (const page of pagesOf(rows)) await transaction.insertInto("session_subscriptions").values(page).execute();
+      const filters_check = row.filters_check + filtersCheck(rows) - filtersCheck(former);
+      await transaction.updateTable("sessions").set({ filters_check }).where("session_id", "=", key.id).execute();
       await this.#shares.join(transaction, row.group_id, put);
       await this.#shares.leave(transaction, row.group_id, removed);
       return "saved";
@@ -133,7 +140,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     return this.#change(async (transaction) => {
       const row = await this.#lockRow(transaction, key);
       if (row === undefined || row.detached_at === null) return undefined;
-      const change = { owner: owner ?? null, epoch: row.epoch + 1 };
+      const change = { owner: owner ?? null, ...inNextEpoch(row) };
       await transaction.updateTable("sessions").set(change).where("session_id", "=", key.id).execute();
       return fromSessionRow({ ...row, ...change });
     });
@@ -145,8 +152,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       if (row === undefined) return false;
       const { principal, expiry_ms, will_delay_ms } = row;
       const columns = withLegacy(row, { principal, expiry_ms, will_delay_ms, will: null });
-      const due_at = row.detached_at === null ? null : row.detached_at + expiry_ms;
-      const change = { ...columns, will_due_at: null, owner: null, due_at };
+      const change = { ...columns, owner: null, due_at: dueAt({ ...row, will: null }) };
       await transaction.updateTable("sessions").set(change).where("session_id", "=", key.id).execute();
       return true;
     });
@@ -168,14 +174,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   async advanceSessionTime(groupId: GroupId, byMs: number): Promise<number> {
-    const { relaxed } = this.#database;
-    const row = await relaxed
-      .insertInto("session_times")
-      .values({ group_id: groupId, ms: byMs })
-      .onConflict((conflict) => conflict.column("group_id").doUpdateSet({ ms: sql`session_times.ms + ${byMs}` }))
-      .returning("ms")
-      .executeTakeFirstOrThrow();
-    return row.ms;
+    return advanceSessionTime(this.#database.relaxed, groupId, byMs);
   }
 
   async listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]> {
@@ -220,12 +219,16 @@ export class SqlSessions implements SessionStore, ShareStore {
 
   async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
     return this.#change(async (transaction) => {
-      const finding = transaction.selectFrom("session_subscriptions").select(["session_id", "filter"]);
+      const finding = transaction.selectFrom("session_subscriptions").selectAll();
       const found = await finding.where("subscription_id", "=", id).executeTakeFirst();
       if (found === undefined) return false;
       const row = await transaction
         .updateTable("sessions")
-        .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+        .set(({ eb }) => ({
+          epoch: eb("epoch", "+", 1),
+          state_check: eb("state_check", "+", nextEpochCheckSql),
+          filters_check: eb("filters_check", "-", filtersCheck([found])),
+        }))
         .where("session_id", "=", found.session_id)
         .returning("group_id")
         .executeTakeFirst();
@@ -280,8 +283,8 @@ export class SqlSessions implements SessionStore, ShareStore {
       owner: claim.owner ?? null,
       epoch: row.epoch + 1,
       detached_at: null,
-      will_due_at: null,
       due_at: null,
+      state_check: stateCheck({ ...row, epoch: row.epoch + 1, detached_at: null }),
     };
     await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
     await this.#database.notify(transaction, { kind: "session", id: former.id });
@@ -335,16 +338,16 @@ export class SqlSessions implements SessionStore, ShareStore {
       .where("session_id", "=", row.session_id)
       .orderBy("subscription_id")
       .execute();
-    const filters = rows.map(fromFilterRow).filter((filter): filter is StoredFilter => filter !== undefined);
     const session = fromSessionRow(row);
-    return session === undefined || filters.length < rows.length ? undefined : { session, filters };
+    if (session === undefined || !isIntactSession(row, rows)) return undefined;
+    return { session, filters: rows.map(fromFilterRow).filter((filter) => filter !== undefined) };
   }
 
   async #isOver(transaction: Transaction<Schema>, session: StoredSession): Promise<boolean> {
     const end = endsAt(session);
     if (end === undefined) return session.expiryMs === 0;
-    const finding = transaction.selectFrom("session_times").select("ms").where("group_id", "=", session.groupId);
-    return end <= ((await finding.executeTakeFirst())?.ms ?? 0);
+    const now = await sql<{ ms: number }>`select ${sessionTime(sql`${session.groupId}`)} as ms`.execute(transaction);
+    return end <= (now.rows[0]?.ms ?? 0);
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {

@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from "kysely";
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
@@ -6,10 +6,16 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionId, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
 import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../ports/share-store.ts";
 import { pagesOf } from "./pages.ts";
-import { progressPrime } from "./row-checksums.ts";
 import type { Schema, SqlDatabase } from "./schema.ts";
 import { beginShare, type NamedShare } from "./share-restore.ts";
-import { cursorCheck, fromShareEventRow, fromShareRow, ofShare, toShareEventRow } from "./share-rows.ts";
+import {
+  cursorCheck,
+  cursorCheckSql,
+  fromShareEventRow,
+  fromShareRow,
+  ofShare,
+  toShareEventRow,
+} from "./share-rows.ts";
 import { goingBack } from "./sql-subscriptions.ts";
 
 /** No session has this epoch, so that an event under it is returned. */
@@ -65,7 +71,7 @@ export class SqlShares implements ShareStore {
       if (!(await this.#holdMembers(transaction, gifts))) return "member-refused";
       const { numUpdatedRows } = await transaction
         .updateTable("shares")
-        .set({ cursor, cursor_check: cursorCheck(cursor), epoch: epoch + 1 })
+        .set({ cursor, epoch: epoch + 1, cursor_check: cursorCheck({ cursor, epoch: epoch + 1 }) })
         .where("share_id", "=", id)
         .where("epoch", "=", epoch)
         .executeTakeFirst();
@@ -83,7 +89,7 @@ export class SqlShares implements ShareStore {
     await this.#database.relaxed.transaction().execute(async (transaction) => {
       await transaction
         .updateTable("shares")
-        .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+        .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), cursor_check: checkAfter(sql`cursor`) }))
         .where("share_id", "=", id)
         .execute();
       for (const { position, to } of gifts) {
@@ -188,16 +194,19 @@ export async function cutBackShares(
   { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
 ): Promise<void> {
   const cursor = sql<number>`case when cursor > ${end} then ${end} else cursor end`;
-  // What is damaged stays damaged.
-  const check = sql<number>`case when cursor_check = cursor % ${progressPrime}
-    then (${cursor}) % ${progressPrime} else -1 end`;
   await transaction
     .updateTable("shares")
-    .set(({ eb }) => ({ cursor, cursor_check: check, epoch: eb("epoch", "+", 1) }))
+    .set(({ eb }) => ({ cursor, cursor_check: checkAfter(cursor), epoch: eb("epoch", "+", 1) }))
     .where("group_id", "=", groupId)
     .execute();
   const ids = transaction.selectFrom("shares").select("share_id").where("group_id", "=", groupId);
   await transaction.deleteFrom("share_events").where("position", ">", end).where("share_id", "in", ids).execute();
+}
+
+/** The check of a share under its next epoch. What is damaged stays damaged. */
+function checkAfter(cursor: RawBuilder<number>): RawBuilder<number> {
+  const isIntact = sql`cursor_check = ${cursorCheckSql(sql`cursor`, sql`epoch`)}`;
+  return sql<number>`case when ${isIntact} then ${cursorCheckSql(cursor, sql`epoch + 1`)} else -1 end`;
 }
 
 /** Whether nobody has the event any more: a session's epoch ends with its connection. */

@@ -28,6 +28,7 @@ import { schemaVersion } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
 import { testSqlDamage } from "./sql-damage.contract.ts";
+import { testSqlColumns } from "./sql-columns.contract.ts";
 import { testSqlSessionDamage } from "./sql-session-damage.contract.ts";
 import { testSqlStatements } from "./sql-statements.contract.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
@@ -37,6 +38,7 @@ testJournal("SQLite", async () => createSqlStore({ file: await migratedFile() })
 testPublishKeys("SQLite", async () => createSqlStore({ file: await migratedFile() }));
 testSecretRows("SQLite", async () => createSqlStore({ file: await migratedFile() }));
 testSqlDamage("SQLite", async () => createSqliteBackend(await migratedFile()));
+testSqlColumns("SQLite", async () => createSqliteBackend(await migratedFile()));
 testSqlSessionDamage("SQLite", async () => createSqliteBackend(await migratedFile()));
 testSqlStatements("SQLite", async () => createSqliteBackend(await migratedFile()));
 testStore("SQLite", async () => createSqlStore({ file: await migratedFile() }));

@@ -33,6 +33,7 @@ import type {
   TopicPlace,
 } from "../../ports/store.ts";
 import { emptyDamagedIndex } from "./check-index.ts";
+import { dropDamagedSessions } from "./check-sessions.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
@@ -97,6 +98,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
         publishKeys: new SqlPublishKeys(database),
         sessions: new SqlSessions(database),
       };
+      await this.#dropDamagedSessions(database);
       if (isEmptied) {
         const remedy = "it is built anew from the chain, and subscriptions are kept";
         this.#logger.warn("index damaged", { database: this.#backend.description, remedy });
@@ -109,6 +111,21 @@ export class SqlStore implements Store, Journal, GroupRecords {
     } catch (error) {
       await database.close();
       throw error;
+    }
+  }
+
+  async #dropDamagedSessions(database: SqlDatabase): Promise<void> {
+    const own = new SqlSessions(database);
+    const { sessions, filters } = await dropDamagedSessions(database, (key) => own.removeSession(key));
+    const remedy = "its client subscribes again";
+    for (const sessionId of sessions) {
+      this.#logger.error("session dropped: its row in the store is damaged", { sessionId, remedy });
+    }
+    for (const subscriptionId of filters) {
+      this.#logger.error("filter dropped: the store has no session for it, its row is damaged", {
+        subscriptionId,
+        remedy,
+      });
     }
   }
 

@@ -135,13 +135,14 @@ export class SqlSubscriptions {
     const refused = await this.#database.saveProgress(
       rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs }) => {
         const progress = {
+          epoch,
           cursor,
           notified_count: notifiedCount,
           notified_at: notifiedAt,
           failed_attempts: failedAttempts,
           failed_ms: failedMs,
         };
-        return { id, epoch, ...progress, progress_check: progressCheck(progress) };
+        return { id, ...progress, progress_check: progressCheck(progress) };
       }),
     );
     return refused as readonly SubscriptionId[]; // Some of those given.

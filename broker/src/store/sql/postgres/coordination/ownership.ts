@@ -4,6 +4,7 @@ import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import { type Claim, type Holding, movesMax, type SubscriptionKey } from "../../../../ports/coordinator.ts";
 import { hintsOfMoved, type Moved } from "../../../hints.ts";
 import { notAMember } from "../../../not-a-member.ts";
+import { nextEpochCheckSql, progressCheck } from "../../row-checksums.ts";
 import { fromSubscriptionRow } from "../../rows.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
 import { StoreError } from "../../store-error.ts";
@@ -81,7 +82,8 @@ export class Ownership {
 }
 
 async function give(transaction: Transaction<Schema>, row: SubscriptionTable, owner: NodeId) {
-  const change = { owner, epoch: row.epoch + 1, wanted_by: null };
+  const step = progressCheck({ ...row, epoch: row.epoch + 1 }) - progressCheck(row);
+  const change = { owner, epoch: row.epoch + 1, wanted_by: null, progress_check: row.progress_check + step };
   await transaction.updateTable("subscriptions").set(change).where("id", "=", row.id).execute();
   await tell(transaction, [{ kind: "subscription", id: row.id as SubscriptionId }]);
   return { ...row, ...change };
@@ -115,7 +117,8 @@ async function move(
       order by kept.id for no key update of kept
     )
     update subscriptions as kept
-    set owner = case when exists ${liveWanter} then kept.wanted_by end, epoch = kept.epoch + 1, wanted_by = null
+    set owner = case when exists ${liveWanter} then kept.wanted_by end, epoch = kept.epoch + 1, wanted_by = null,
+      progress_check = kept.progress_check + ${nextEpochCheckSql(sql`kept.epoch`)}
     from given join held on held.id = given.id
     where kept.id = given.id and kept.epoch = given.epoch
       and ${condition}

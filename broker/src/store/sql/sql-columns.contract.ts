@@ -1,0 +1,199 @@
+import { type RawBuilder, sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { keyRowOf } from "../../ports/publish-keys.contract.ts";
+import { claimOf, filterOf } from "../../ports/session-store.contract.ts";
+import {
+  alpha,
+  beta,
+  blockOf,
+  group,
+  hashOf,
+  history,
+  subscriptionOf,
+  topicOf,
+} from "../../ports/store-examples.contract.ts";
+import { emptyDamagedIndex } from "./check-index.ts";
+import { dropDamagedSessions } from "./check-sessions.ts";
+import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
+import { SqlSessions } from "./sql-sessions.ts";
+import { SqlStore } from "./sql-store.ts";
+
+/** Why nothing has to notice a change of a table. */
+const uncoveredTables: Partial<Record<keyof Schema, string>> = {
+  schema_version: "the start refuses a version that it does not know",
+  journal: "the chain refuses a damaged transaction",
+  group_chains: "the start compares it with the chain, and refuses",
+  nodes: "each node writes its row again within seconds",
+  group_leases: "the holder of a lease takes it anew",
+  signers: "a signer reservation belongs to a node that is compared with the members",
+};
+
+/** Why nothing has to notice a change of a column. */
+const uncoveredColumns: Partial<Record<keyof Schema, Readonly<Record<string, string>>>> = {
+  sessions: { owner: "an owner that is no member has lost the session, and its client connects again" },
+  subscriptions: {
+    owner: "an owner that is no member has lost the subscription, and another node takes it",
+    wanted_by: "a node that wants it asks again",
+  },
+  share_events: {
+    session_id: "an event that no session has is returned, and the next member gets it",
+    session_epoch: "an event that no session has is returned, and the next member gets it",
+    given_epoch: "an event of a take that is taken back stays with its member until the connection ends",
+  },
+  vanished: { vanished_id: "it only orders the rows" },
+  publish_keys: {
+    group_id: "a key that nobody finds is new, as after its 24 hours",
+    scope: "a key that nobody finds is new, as after its 24 hours",
+    key: "a key that nobody finds is new, as after its 24 hours",
+  },
+};
+
+const everything = { after: positionZero, upTo: endOfBlock(9), topic: undefined, batchesMax: 99, bytesMax: 1 << 30 };
+const shared = parseTopicFilter("$share/s/a");
+const sessionMs = 5_000;
+
+/** Flips each column of each table in turn: a broker that starts on it notices, or does not serve the value. */
+export function testSqlColumns(name: string, create: () => Promise<SqlBackend>): void {
+  describe(`${name} notices a change of any column`, () => {
+    let store: SqlStore;
+    let database: SqlDatabase;
+    let said: string[];
+    beforeEach(async () => {
+      const backend = await create();
+      said = [];
+      const say = (message: string): void => void said.push(message);
+      const open = async () => {
+        const opened = await backend.open();
+        const damaged: SqlDatabase["damaged"] = (what) => {
+          say(what);
+          return opened.damaged(what);
+        };
+        database = { ...opened, damaged };
+        return database;
+      };
+      store = new SqlStore({ ...backend, open }, silentLogger);
+      await store.start();
+      await fill(store);
+    });
+    afterEach(async () => store.stop());
+
+    /** Checks the changed tables as a start does, and reads everything. */
+    async function isNoticed(): Promise<boolean> {
+      if (await emptyDamagedIndex(database)) return true;
+      const sessions = new SqlSessions(database);
+      const dropped = await dropDamagedSessions(database, (key) => sessions.removeSession(key));
+      if (dropped.sessions.length + dropped.filters.length > 0) return true;
+      const isServed = await Promise.all([
+        store.readBatches(group, everything).then((batches) => batches.length === 4),
+        store.findBatch(group, { topic: alpha, sequence: 5 }).then((batch) => batch !== undefined),
+        store.listSubscriptions().then(([row]) => row?.state === "active"),
+        store.findPublishKey(keyRowOf(1)).then((key) => key !== undefined && !("isDamaged" in key)),
+        store.sessions.advanceSessionTime(group, 0).then((ms) => ms === 2 * sessionMs),
+        readShare(store),
+      ]).catch(() => [false]);
+      return said.length > 0 || isServed.includes(false);
+    }
+
+    it("and nothing of what is intact", async () => {
+      expect(await isNoticed(), said.join("; ")).toBe(false);
+    });
+
+    it("in every table", async () => {
+      const unnoticed: string[] = [];
+      const kept = await rowsOf(database);
+      for (const { table, columns } of await columnsOf(database)) {
+        if (uncoveredTables[table] !== undefined) continue;
+        expect(kept.get(table), `rows of ${table}`).not.toEqual([]);
+        for (const { column, type } of columns) {
+          if (uncoveredColumns[table]?.[column] !== undefined) continue;
+          await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${changed(column, type)}`.execute(
+            database.relaxed,
+          );
+          said.length = 0;
+          if (!(await isNoticed())) unnoticed.push(`${table}.${column}`);
+          await restore(database, kept);
+        }
+      }
+      expect(unnoticed).toEqual([]);
+    }, 180_000);
+  });
+}
+
+function changed(column: string, type: string): RawBuilder<unknown> {
+  const ref = sql.ref(column);
+  if (/int/i.test(type)) return sql`coalesce(${ref}, 0) + 64`;
+  if (/bytea|blob/i.test(type)) return sql`${Buffer.from("changed")}`;
+  return sql`coalesce(${ref}, '') || 'x'`;
+}
+
+async function columnsOf({ relaxed }: SqlDatabase) {
+  const tables = await relaxed.introspection.getTables();
+  return tables.map((table) => ({
+    table: table.name as keyof Schema, // The database has no others.
+    columns: table.columns.map(({ name, dataType }) => ({ column: name, type: dataType })),
+  }));
+}
+
+type Rows = ReadonlyMap<keyof Schema, readonly unknown[]>;
+
+async function rowsOf(database: SqlDatabase): Promise<Rows> {
+  const rows = new Map<keyof Schema, readonly unknown[]>();
+  for (const { table } of await columnsOf(database)) {
+    rows.set(table, (await sql`select * from ${sql.table(table)}`.execute(database.relaxed)).rows);
+  }
+  return rows;
+}
+
+async function restore({ relaxed }: SqlDatabase, kept: Rows): Promise<void> {
+  await relaxed.transaction().execute(async (transaction) => {
+    for (const [table, rows] of kept) {
+      await transaction.deleteFrom(table).execute();
+      if (rows.length > 0)
+        await transaction
+          .insertInto(table)
+          .values(rows as never)
+          .execute(); // Rows of that table.
+    }
+  });
+}
+
+/** At least one row in every table whose columns must be covered: a rollback leaves a vanished batch, a share has an event with a member. */
+async function fill(store: SqlStore): Promise<void> {
+  await store.applyBlocks(group, history);
+  await store.rollBack(group, { number: 5, hash: hashOf(5) });
+  const retained = [{ name: beta, retained: { sequence: 3, position: toPosition(4, 0) } }];
+  const { hash: transactionHash } = blockOf(6);
+  const place = { blockNumber: 6, logIndex: 9, address: topicOf(alpha).address, transactionHash };
+  const leftOut = [{ ...place, code: "wrong-root", reason: "its root differs" }] as const;
+  await store.applyBlocks(group, [blockOf(6, { hash: hashOf(66), retained, leftOut })]);
+  await store.insertSubscription(subscriptionOf(1, { cursor: positionZero }), 1);
+  await store.recordPublishKeys([keyRowOf(1)]);
+  await fillSessions(store);
+}
+
+async function fillSessions({ sessions }: SqlStore): Promise<void> {
+  const { newId: id, newEpoch: epoch } = claimOf();
+  await sessions.claimSession(claimOf({ position: positionZero }));
+  const member = { ...filterOf(2), filter: shared, startsAfter: positionZero };
+  const put = [{ ...filterOf(1), startsAfter: positionZero }, member];
+  await sessions.saveSessionFilters({ id, epoch }, { put, removed: [], generation: 1 });
+  const share = await sessions.findShare(group, shared);
+  if (share === undefined) throw new Error("there is no share");
+  const position = toPosition(2, 0);
+  const gifts = [{ position, topic: alpha, to: { id, epoch } }];
+  await sessions.takeShared({ ...share, cursor: position, gifts, dropped: [] });
+  await sessions.advanceSessionTime(group, sessionMs);
+  const { will, willDelayMs, expiryMs } = claimOf();
+  await sessions.detachSession({ id, epoch }, { will, willDelayMs, expiryMs });
+  await sessions.advanceSessionTime(group, sessionMs);
+}
+
+/** The share goes on where its event was, and the event is returned. */
+async function readShare({ sessions }: SqlStore): Promise<boolean> {
+  const share = await sessions.findShare(group, shared);
+  const returned = share === undefined ? [] : await sessions.listReturned(share.id, 9);
+  return share?.cursor === toPosition(2, 0) && share.epoch === 1 && returned.length === 1;
+}
