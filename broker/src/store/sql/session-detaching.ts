@@ -23,7 +23,7 @@ export async function advanceSessionTime(database: Kysely<Schema>, groupId: Grou
     .onConflict((conflict) =>
       conflict
         .column("group_id")
-        .doUpdateSet(({ ref }) => ({ ms: ref("excluded.ms"), ms_check: ref("excluded.ms_check") })),
+        .doUpdateSet((row) => ({ ms: row.ref("excluded.ms"), ms_check: row.ref("excluded.ms_check") })),
     )
     .returning("ms")
     .executeTakeFirstOrThrow();

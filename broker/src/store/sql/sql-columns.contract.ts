@@ -4,7 +4,7 @@ import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { keyRowOf } from "../../ports/publish-keys.contract.ts";
-import { claimOf, filterOf } from "../../ports/session-store.contract.ts";
+import { claimOf, filterOf } from "../../ports/session-examples.contract.ts";
 import {
   alpha,
   beta,
@@ -151,11 +151,7 @@ async function restore({ relaxed }: SqlDatabase, kept: Rows): Promise<void> {
   await relaxed.transaction().execute(async (transaction) => {
     for (const [table, rows] of kept) {
       await transaction.deleteFrom(table).execute();
-      if (rows.length > 0)
-        await transaction
-          .insertInto(table)
-          .values(rows as never)
-          .execute(); // Rows of that table.
+      if (rows.length > 0) await transaction.insertInto(table).values(rows).execute();
     }
   });
 }
