@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
 import { Encodings } from "./encodings.ts";
+import { encodingOverheadBytes } from "./limits.ts";
 
 const longTopic = "t".repeat(200); // its packet has a length of two bytes
 
@@ -15,7 +16,11 @@ function toDelivery(topic: string, extra: Partial<Delivery> = {}): Delivery {
 /** Encodes, and counts how often an order is asked for. */
 class CountingEncoder {
   count = 0;
-  readonly #encodings = new Encodings("svc-");
+  readonly #encodings: Encodings;
+
+  constructor(bytesMax?: number) {
+    this.#encodings = new Encodings("svc-", bytesMax);
+  }
 
   encode(delivery: Delivery, version: 4 | 5): IPublishPacket | undefined {
     const toOrder = (): PublishOrder => {
@@ -56,6 +61,46 @@ it("encodes an event once for each version and QoS", () => {
     }
   }
   expect(encoder.count).toBe(6);
+});
+
+/** Of the packet of `toDelivery("t")` with QoS 1: fixed header, topic, packet identifier, content. */
+const packetBytes = 2 + 3 + 2 + 7;
+
+it("forgets all packets before they take more than their bound", () => {
+  const encoder = new CountingEncoder(3 * (packetBytes + encodingOverheadBytes));
+  const deliveries = Array.from({ length: 4 }, () => toDelivery("t"));
+  const countOf = (which: readonly Delivery[]): number => {
+    const before = encoder.count;
+    for (const delivery of which) encoder.encode(delivery, 4);
+    return encoder.count - before;
+  };
+  const firstThree = deliveries.slice(0, 3);
+  expect(countOf(firstThree)).toBe(3);
+  expect(countOf(firstThree)).toBe(0);
+  expect(countOf(deliveries)).toBe(1); // the fourth finds no room, so the others are forgotten
+  expect(countOf(deliveries.slice(3))).toBe(0);
+  expect(countOf(firstThree)).toBe(3);
+});
+
+it("keeps the versions and QoS of one event within the bound", () => {
+  const encoder = new CountingEncoder(packetBytes + encodingOverheadBytes);
+  const delivery = toDelivery("t");
+  for (const version of [4, 5, 4] as const) expect(encoder.encode(delivery, version)?.topic).toBe("t");
+  expect(encoder.count).toBe(3);
+});
+
+it("keeps a packet that takes more than the bound alone", () => {
+  const encoder = new CountingEncoder(1);
+  const delivery = toDelivery("t");
+  for (let round = 0; round < 2; round += 1) expect(encoder.encode(delivery, 4)?.topic).toBe("t");
+  expect(encoder.count).toBe(1);
+});
+
+it("keeps a short packet without the memory that short buffers share", () => {
+  const order: PublishOrder = { topic: "t", payload: Buffer.from("content"), qos: 0, packetId: 0 };
+  const delivery = toDelivery("t", { qos: 0, ticket: undefined });
+  const bytes = new Encodings("svc-").encode(delivery, { version: 4, toOrder: () => order });
+  expect(bytes?.buffer.byteLength).toBe(bytes?.length);
 });
 
 const filter = { filter: "#", qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };

@@ -3,6 +3,7 @@ import { isMarkedRetained, type QoS, sessionMarks } from "../../domain/session-f
 import type { Delivery } from "../../engine/session/peer.ts";
 import { encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { ProtocolVersion } from "./codec/packet.ts";
+import { encodingOverheadBytes, encodingsBytesMax } from "./limits.ts";
 
 /** Bytes of a PUBLISH packet, and where the packet identifier stands in them; undefined with QoS 0. */
 interface Encoding {
@@ -20,15 +21,19 @@ interface Packet {
 }
 
 /**
- * The packets of events that all clients of a version and QoS get alike: each is encoded once for all of them. They are kept for as long as the event
- * itself is in memory, so they take a small multiple of what the recent events take.
+ * The packets of events that all clients of a version and QoS get alike: each is encoded once for all of them. A packet is kept while its event is in
+ * memory, until all that are kept would take more than `bytesMax`: then all are forgotten, and those that are asked for again are encoded again.
  */
 export class Encodings {
   readonly #prefix: string;
-  readonly #kept = new WeakMap<Event, { readonly variants: Variants }>();
+  readonly #bytesMax: number;
+  #kept = new WeakMap<Event, { readonly variants: Variants }>();
+  /** Of those kept, also of events that have gone since. */
+  #keptBytes = 0;
 
-  constructor(extensionPrefix: string) {
+  constructor(extensionPrefix: string, bytesMax = encodingsBytesMax) {
     this.#prefix = extensionPrefix;
+    this.#bytesMax = bytesMax;
   }
 
   /** The packet of a delivery, which the caller must not change; undefined where clients do not get it alike, or there is none. */
@@ -38,14 +43,27 @@ export class Encodings {
     const variants = this.#variantsOf(event);
     if (variants === undefined) return undefined;
     const variant = variantOf(version, qos);
-    const encoding = variants.get(variant) ?? encodeOrder(toOrder(), version);
-    if (encoding === undefined) return undefined;
-    variants.set(variant, encoding);
+    let encoding = variants.get(variant);
+    if (encoding === undefined) {
+      encoding = encodeOrder(toOrder(), version);
+      if (encoding === undefined) return undefined;
+      this.#keep(encoding, event, variant);
+    }
     if (encoding.identifierAt === undefined || ticket === undefined) return encoding.bytes;
     const bytes = Buffer.allocUnsafe(encoding.bytes.length);
     encoding.bytes.copy(bytes);
     bytes.writeUInt16BE(ticket, encoding.identifierAt);
     return bytes;
+  }
+
+  #keep(encoding: Encoding, event: Event, variant: number): void {
+    const bytes = encoding.bytes.length + encodingOverheadBytes;
+    if (this.#keptBytes + bytes > this.#bytesMax) {
+      this.#kept = new WeakMap();
+      this.#keptBytes = 0;
+    }
+    this.#keptBytes += bytes;
+    this.#variantsOf(event)?.set(variant, encoding);
   }
 
   #variantsOf(event: Event): Variants {
@@ -76,11 +94,19 @@ function isFirstAndPlain({ filters, isRepeated, isRetained }: Delivery): boolean
 
 function encodeOrder(order: PublishOrder | undefined, version: ProtocolVersion): Encoding | undefined {
   if (order === undefined) return undefined;
-  const bytes = encodePublish(order, version);
+  const bytes = inOwnMemory(encodePublish(order, version));
   if (order.qos === 0) return { bytes, identifierAt: undefined };
   // The identifier follows the topic, which follows the fixed header; its length has up to four bytes of which all but the last have the high bit.
   let topicAt = 1;
   while (((bytes[topicAt] ?? 0) & 0x80) !== 0) topicAt += 1;
   topicAt += 1;
   return { bytes, identifierAt: topicAt + 2 + bytes.readUInt16BE(topicAt) };
+}
+
+/** Node puts short buffers into pages that many share, and one that is kept would keep its whole page. */
+function inOwnMemory(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength === bytes.length) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }

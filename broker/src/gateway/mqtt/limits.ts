@@ -22,6 +22,12 @@ export const windowMax = 1_000;
 /** Topic aliases that are used towards a client, however many it takes. */
 export const outboundAliasesMax = 1_000;
 
+/** Bytes of the encoded packets that are kept for all subscribers of an event; one packet that is longer is kept until the next. */
+export const encodingsBytesMax = 8 * 1024 * 1024;
+
+/** What each of them counts beside its bytes: the objects that hold it. */
+export const encodingOverheadBytes = 512;
+
 /** Longest client identifier, in bytes. */
 export const clientIdBytesMax = 1_024;
 
