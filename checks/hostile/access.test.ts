@@ -1,10 +1,10 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Peer } from "../conformance/mqtt/peer.ts";
 import type { Params } from "../harness/doors.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { until } from "../harness/until.ts";
+import { whenClosed } from "../harness/when-closed.ts";
 import { AccessWorld, type CredentialName, credentialNames } from "./support/access-world.ts";
 
 /** What each credential is answered with where the client's would be served. */
@@ -226,6 +226,7 @@ function bearer(key: string) {
 /** Sends frames, and returns what has come once the broker closes or has answered the last receipt. */
 async function talk(name: CredentialName, ...frames: readonly string[]): Promise<string> {
   const socket = connect(world.port("STOMP"), "127.0.0.1");
+  const closed = whenClosed(socket);
   const passcode = world.credential(name);
   const login = passcode === undefined ? "" : `login:any\npasscode:${passcode}\n`;
   socket.write([`CONNECT\naccept-version:1.2\nhost:x\n${login}\n\0`, ...frames].join(""));
@@ -234,7 +235,7 @@ async function talk(name: CredentialName, ...frames: readonly string[]): Promise
   socket.on("data", (chunk: Buffer) => {
     text += chunk.toString();
   });
-  await once(socket, "close");
+  await closed;
   return text;
 }
 

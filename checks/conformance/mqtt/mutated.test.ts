@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import mqttPacket, { type Packet } from "mqtt-packet";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -7,6 +6,7 @@ import { Client } from "../../harness/client.ts";
 import { mutate } from "../../harness/mutation.ts";
 import { createRandom, type Random, seedsOf } from "../../harness/random.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import { whenClosed } from "../../harness/when-closed.ts";
 import { peakMebibytes } from "../../hostile/support/process-memory.ts";
 import { Context } from "./context.ts";
 
@@ -82,10 +82,10 @@ async function attack(random: Random, name: string): Promise<void> {
     mutate(toBytes(random.pick(packets), version), random, random.below(256)),
   );
   const socket = connect(port, "127.0.0.1");
-  socket.on("error", () => {});
+  const closed = whenClosed(socket);
   socket.resume();
   socket.end(Buffer.concat([random.below(10) === 0 ? mutate(hello, random, random.below(256)) : hello, ...mutants]));
-  await once(socket, "close");
+  await closed;
 }
 
 async function attackInTurn(

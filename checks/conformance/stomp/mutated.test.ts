@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
@@ -6,6 +5,7 @@ import { Client } from "../../harness/client.ts";
 import { mutate } from "../../harness/mutation.ts";
 import { createRandom, type Random, seedsOf } from "../../harness/random.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import { whenClosed } from "../../harness/when-closed.ts";
 import { peakMebibytes } from "../../hostile/support/process-memory.ts";
 import { Context } from "./context.ts";
 import { toBytes, versions } from "./frames.ts";
@@ -62,10 +62,10 @@ async function attack(random: Random): Promise<void> {
   );
   const socket = connect(port, "127.0.0.1");
   const answers: Buffer[] = [];
-  socket.on("error", () => {});
+  const closed = whenClosed(socket);
   socket.on("data", (chunk: Buffer) => answers.push(chunk));
   socket.end(Buffer.concat([random.below(10) === 0 ? mutateFrame(hello, random) : hello, ...mutants]));
-  await once(socket, "close");
+  await closed;
   const text = Buffer.concat(answers).toString("latin1");
   expect(text).toMatch(/^(\n*(CONNECTED|RECEIPT|MESSAGE|ERROR)\n[\s\S]*?\0)*\n*$/);
 }

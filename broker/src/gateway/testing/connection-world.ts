@@ -41,8 +41,10 @@ export function createMemoryEngine({ change = () => {}, limits }: EngineOptions)
   });
 }
 
-/** Memory of connections that counts for nobody else. */
-export function createConnectionMemory(bytesMax: number): ConnectionMemory {
-  const metrics = { connectionEnded: () => {}, watchBytesInFlight: () => {} };
-  return new ConnectionMemory(new MemoryBudget({ bytesMax, metrics }));
+/** Memory of connections that counts for nobody else, and the bytes that they hold of it. */
+export function createConnectionMemory(bytesMax: number): [memory: ConnectionMemory, heldBytes: () => number] {
+  let heldBytes = (): number => 0;
+  const watchBytesInFlight = (read: () => number): void => void (heldBytes = read);
+  const budget = new MemoryBudget({ bytesMax, metrics: { connectionEnded: () => {}, watchBytesInFlight } });
+  return [new ConnectionMemory(budget), heldBytes];
 }

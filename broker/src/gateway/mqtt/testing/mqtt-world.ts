@@ -44,6 +44,8 @@ export interface MqttWorldOptions {
 export class MqttWorld {
   readonly broker: CalledBroker;
   readonly server: MqttServer;
+  /** Of the memory that its connections share, what they hold. */
+  readonly heldBytes: () => number;
   port = 0;
 
   private constructor({
@@ -57,6 +59,8 @@ export class MqttWorld {
   }: MqttWorldOptions) {
     const broker = createMemoryEngine({ change, limits });
     this.broker = asCaller(broker);
+    const [memory, heldBytes] = createConnectionMemory(memoryBytesMax);
+    this.heldBytes = heldBytes;
     this.server = new MqttServer({
       broker: broker.calls,
       logger: silentLogger,
@@ -64,7 +68,7 @@ export class MqttWorld {
       newClientId: () => randomUUID(),
       connectionsMax,
       metrics: { ...noMqttMetrics, ...metrics },
-      memory: createConnectionMemory(memoryBytesMax),
+      memory,
       slices,
     });
   }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import mqttPacket, { type Packet } from "mqtt-packet";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
+import { whenClosed } from "../../testing/when-closed.ts";
 
 /** A connection that sends bytes as they are and reads packets with another implementation's parser. */
 export class RawClient {
@@ -11,7 +12,7 @@ export class RawClient {
   #taken = 0;
   #waiting: Deferred<Packet> | undefined;
   /** Settles when the server has closed. */
-  readonly closed: Promise<unknown>;
+  readonly closed: Promise<void>;
 
   private constructor(socket: Socket, version: 4 | 5) {
     this.#socket = socket;
@@ -22,8 +23,7 @@ export class RawClient {
       this.#waiting?.resolve(packet);
     });
     socket.on("data", (chunk) => parser.parse(chunk));
-    socket.on("error", () => {});
-    this.closed = once(socket, "close");
+    this.closed = whenClosed(socket);
   }
 
   static async open(port: number, version: 4 | 5): Promise<RawClient> {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
+import { whenClosed } from "../../testing/when-closed.ts";
 
 /** A frame of the broker. Of repeated headers the first counts. */
 export interface ServerFrame {
@@ -24,13 +25,12 @@ export class RawClient {
   #taken = 0;
   #waiting: Deferred<void> | undefined;
   /** Settles when the broker has closed. */
-  readonly closed: Promise<unknown>;
+  readonly closed: Promise<void>;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on("data", (chunk) => this.#receive(chunk));
-    socket.on("error", () => {});
-    this.closed = once(socket, "close");
+    this.closed = whenClosed(socket);
     void this.closed.then(() => this.#waiting?.resolve());
   }
 

@@ -36,6 +36,8 @@ export interface StompWorldOptions extends EngineOptions {
 export class StompWorld {
   readonly broker: CalledBroker;
   readonly server: StompServer;
+  /** Of the memory that its connections share, what they hold. */
+  readonly heldBytes: () => number;
   port = 0;
 
   private constructor({
@@ -49,6 +51,8 @@ export class StompWorld {
   }: StompWorldOptions) {
     const broker = createMemoryEngine(engine);
     this.broker = asCaller(broker);
+    const [memory, heldBytes] = createConnectionMemory(memoryBytesMax);
+    this.heldBytes = heldBytes;
     this.server = new StompServer({
       broker: broker.calls,
       logger: silentLogger,
@@ -58,7 +62,7 @@ export class StompWorld {
       newId: () => randomUUID(),
       connectionsMax,
       metrics: { ...noStompMetrics, ...metrics },
-      memory: createConnectionMemory(memoryBytesMax),
+      memory,
       slices,
     });
   }
