@@ -1,9 +1,14 @@
-import { afterEach, expect, it } from "vitest";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+import { afterEach, expect, it, vi } from "vitest";
+import { closeGraceMs } from "../shared/connection/limits.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
 
 let world: StompWorld | undefined;
 afterEach(async () => {
+  vi.useRealTimers();
   await world?.stop();
   world = undefined;
 });
@@ -157,6 +162,23 @@ it("ends a connection without CONNECT in time, and one that speaks something els
   other.write("GET / HTTP/1.1\r\n");
   await other.next("ERROR");
   await other.closed;
+});
+
+it("closes with the ERROR at once, and cuts off a client that stays", async () => {
+  const port = await start();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // for the broker, no time passes
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  socket.write("GET / HTTP/1.1\r\n");
+  await once(socket, "end");
+  expect(text).toMatch(/^ERROR\n/);
+  vi.advanceTimersByTime(closeGraceMs);
+  while (!socket.destroyed) {
+    socket.write("anybody there?"); // answered by a reset
+    await turn();
+  }
 });
 
 it("tells its clients that the broker stops", async () => {

@@ -126,19 +126,21 @@ it("reads no more of a client for whom answers wait, whatever its frames are", a
   await vi.waitFor(async () => expect(await countSubscriptions()).toBe(1_500), patienceMs);
 });
 
+/** Asks for 200 long receipts behind a publish that waits. */
+function askMany(client: RawClient): void {
+  client.send("SEND", { destination: "t" }, "x");
+  for (let count = 0; count < 100; count += 1) {
+    for (const command of ["BEGIN", "ABORT"]) client.send(command, { transaction: "t", receipt: "r".repeat(600) });
+  }
+}
+
 it("counts answers that wait against the shared memory, and gives it back when they leave", async () => {
   const gate = await startFull({ limits: { publishesWaitingMax: 100 }, memoryBytesMax: 300_000 });
-  const sendMany = (client: RawClient): void => {
-    client.send("SEND", { destination: "t" }, "x");
-    for (let count = 0; count < 100; count += 1) {
-      for (const command of ["BEGIN", "ABORT"]) client.send(command, { transaction: "t", receipt: "r".repeat(600) });
-    }
-  };
   const [oldest, second] = [await RawClient.connect(world?.port ?? 0), await RawClient.connect(world?.port ?? 0)];
-  sendMany(oldest);
+  askMany(oldest);
   oldest.send("SUBSCRIBE", { id: "last", destination: "t" });
   await vi.waitFor(async () => expect(await countSubscriptions()).toBe(1), patienceMs); // all of it was read
-  sendMany(second);
+  askMany(second);
   expect((await oldest.next("ERROR")).headers["message"]).toContain("others need the memory");
   gate.resolve();
   for (let count = 0; count < 200; count += 1) await second.next("RECEIPT");

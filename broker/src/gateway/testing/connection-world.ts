@@ -43,8 +43,8 @@ export function createMemoryEngine({ change = () => {}, limits }: EngineOptions)
 
 /** Memory of connections that counts for nobody else, and the bytes that they hold of it. */
 export function createConnectionMemory(bytesMax: number): [memory: ConnectionMemory, heldBytes: () => number] {
-  let heldBytes = (): number => 0;
-  const watchBytesInFlight = (read: () => number): void => void (heldBytes = read);
+  let read: (() => number) | undefined;
+  const watchBytesInFlight = (given: () => number): void => void (read = given);
   const budget = new MemoryBudget({ bytesMax, metrics: { connectionEnded: () => {}, watchBytesInFlight } });
-  return [new ConnectionMemory(budget), heldBytes];
+  return [new ConnectionMemory(budget), () => read?.() ?? 0];
 }
