@@ -13,7 +13,7 @@ import { runVerify } from "./verify/run-verify.ts";
 // The first account of every anvil, with a balance.
 const privateKey = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
-const waiting = { timeout: 20_000, interval: 100 };
+const waiting = { timeout: 60_000, interval: 100 };
 
 let folder: string;
 let log: string[] = [];
@@ -123,7 +123,7 @@ describe("groups", () => {
     }, waiting);
     const said = log.join("");
     for (const secret of ["hunter2x", "keykeykey", privateKey.slice(2)]) expect(said).not.toContain(secret);
-  });
+  }, 180_000);
 
   it("remembers the registry and says where it is; the key may be in a file", async () => {
     const port = await freePort();
