@@ -131,7 +131,11 @@ function changed(column: string, type: string): RawBuilder<unknown> {
 
 async function columnsOf({ relaxed }: SqlDatabase) {
   const tables = await relaxed.introspection.getTables();
-  return tables.map((table) => ({
+  // PostgreSQL names the tables of all schemas, and other tests have schemas of their own.
+  const isShared = tables.some(({ schema }) => schema !== undefined);
+  const current = isShared ? await sql<{ name: string }>`select current_schema() as name`.execute(relaxed) : undefined;
+  const own = tables.filter(({ schema }) => schema === current?.rows[0]?.name);
+  return own.map((table) => ({
     table: table.name as keyof Schema, // The database has no others.
     columns: table.columns.map(({ name, dataType }) => ({ column: name, type: dataType })),
   }));
