@@ -3,6 +3,7 @@ import { type Gift, planBalance, type Request, type SubscriptionCount } from "..
 import { webhookFormats } from "../../../../domain/subscription.ts";
 import type { NodeId } from "../../../../domain/node.ts";
 import { giftsMax, movesMax } from "../../../../ports/coordinator.ts";
+import { nextEpochCheckSql } from "../../row-checksums.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
 import { listDeliverers, removeExpired } from "./members.ts";
@@ -85,8 +86,10 @@ async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promis
   const plan = planBalance({ nodes, counts: await count(transaction) }, { giftsMax, requestsMax: movesMax });
   const gifts = await chooseOrphans(transaction, plan.gifts);
   const requests = await chooseSettled(transaction, plan.requests);
+  const give = sql`owner = given.node_id, epoch = kept.epoch + 1, wanted_by = null,
+    progress_check = kept.progress_check + ${nextEpochCheckSql(sql`kept.epoch`)}`;
   return {
-    given: await change(transaction, gifts, sql`owner = given.node_id, epoch = kept.epoch + 1, wanted_by = null`),
+    given: await change(transaction, gifts, give),
     asked: await change(transaction, requests, sql`wanted_by = given.node_id`),
   };
 }
