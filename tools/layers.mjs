@@ -24,6 +24,7 @@ const brokerFolders = {
   store: ["ports", "domain", "lib", "@wire"],
   sink: ["ports", "domain", "lib", "@wire"],
   telemetry: ["ports", "lib"],
+  tokens: ["ports", "lib"],
   config: ["domain", "lib", "@wire"],
   verify: ["ledger", "domain", "lib", "@contracts", "@eth", "@wire"],
 };

@@ -57,7 +57,8 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
 }
 
 function accessRows(config: Config): readonly (readonly [string, string])[] {
-  if (config.access !== undefined) return [["Access", "by key: stele key create"]];
+  if (config.access !== undefined)
+    return [["Access", config.access.tokens.length === 0 ? "by key: stele key create" : "by key or token"]];
   return listensOnLoopbackOnly(config)
     ? []
     : [["Access", `OPEN: whoever reaches ${config.host} may do everything (--allow-anonymous)`]];

@@ -10,24 +10,41 @@ import { type AccessRule, ruleActions } from "./domain/access-rule.ts";
 import type { KeyOptions } from "./engine/access/create-access.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { ApiKeys } from "./ports/api-keys.ts";
+import type { Clock } from "./ports/clock.ts";
 import { createPostgresApiKeys } from "./store/sql/postgres/postgres-api-keys.ts";
 import { createSqliteApiKeys } from "./store/sql/sqlite/sqlite-api-keys.ts";
+import { JwtVerifier } from "./tokens/jwt-verifier.ts";
+import { readKeyDocument } from "./tokens/key-source.ts";
 
 const everything: readonly AccessRule[] = [{ effect: "allow", actions: ruleActions }];
 
+interface AccessParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** How the broker knows its clients; undefined where access is off, which is said where others reach the broker. */
-export function createKeyOptions(config: Config, logger: Logger): KeyOptions | undefined {
+export function createKeyOptions(config: Config, parts: AccessParts): KeyOptions | undefined {
+  const { logger } = parts;
   if (config.access === undefined) {
     warnOfAnonymous(config, logger);
     return undefined;
   }
-  return {
-    apiKeys: createApiKeys(config, logger),
-    roles: rolesOf(config),
-    certificates: config.access.certificates,
-    quotas: config.access.quotas,
-    sha256,
-  };
+  const tokens = createTokenOptions(config, parts);
+  const { certificates, quotas } = config.access;
+  return { apiKeys: createApiKeys(config, logger), roles: rolesOf(config), certificates, quotas, sha256, tokens };
+}
+
+function createTokenOptions({ access }: Config, parts: AccessParts): KeyOptions["tokens"] {
+  const issuers = access?.tokens ?? [];
+  if (issuers.length === 0) return undefined;
+  const mappings = new Map(
+    issuers.map(({ issuer, tenant, tenantClaim, aclClaim, roles, ...same }) => [
+      issuer,
+      { ...same, tenant, tenantClaim, aclClaim, roles: new Map(Object.entries(roles)) },
+    ]),
+  );
+  return { verifier: new JwtVerifier(issuers, { ...parts, read: readKeyDocument }), mappings };
 }
 
 /** The table of keys: in the database that nodes share, else in a file of the data folder that must be there. */

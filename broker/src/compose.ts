@@ -371,7 +371,7 @@ function createEngine(config: Config, parts: EngineDependencies): RunningBroker 
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
     keccak: keccak256,
-    keys: createKeyOptions(config, parts.logger),
+    keys: createKeyOptions(config, { clock, logger: parts.logger }),
   });
 }
 

@@ -19,8 +19,20 @@ const codes: Readonly<Record<CredentialName, number | undefined>> = {
   client: undefined,
   admin: undefined,
   bounded: undefined,
+  "token forged": 100_701,
+  "token expired": 100_701,
+  "token of a removed key": 100_701,
+  "token of another audience": 100_701,
+  "token with the public key as a secret": 100_701,
+  "token without a signature": 100_701,
+  "token weak": 100_702,
+  "token elsewhere": 100_702,
+  "token client": undefined,
+  "token admin": undefined,
 };
-const unknown: readonly CredentialName[] = ["none", "wrong", "forged", "expired", "revoked"];
+const unknown = credentialNames.filter((name) => codes[name] === 100_701);
+const insufficient = ["weak", "elsewhere", "token weak", "token elsewhere"] as const;
+const clients = ["client", "token client"] as const;
 const refused = credentialNames.filter((name) => codes[name] !== undefined);
 
 let world: AccessWorld;
@@ -69,15 +81,15 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
     for (const [operation, toParams] of operations) {
       const outcome = await door.call(nameAt(kind, operation), toParams());
       // Whose rights are elsewhere may end subscriptions, and is not told of those of others.
-      const isHidden = operation === "unSubscribe" && name === "elsewhere";
+      const isHidden = operation === "unSubscribe" && name.endsWith("elsewhere");
       expect(outcome, operation).toMatchObject({ isGood: false, code: isHidden ? 100_504 : codes[name] });
       if (kind.startsWith("JSON-RPC")) expect(outcome).toMatchObject({ rpcCode: -32_001 });
     }
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it("with the client's credential every operation is served", async () => {
-    const door = world.door(kind, "client");
+  it.each(clients)("with the credential %s every operation is served", async (name) => {
+    const door = world.door(kind, name);
     const [own, reopen] = [await door.call("subscribe", { topic: "t/#", url: receiver.url }), { topic: "t/a" }];
     const ownId = own.isGood ? String(own.value) : "";
     for (const [operation, toParams] of operations) {
@@ -119,15 +131,15 @@ async function askChain(name: CredentialName): Promise<string> {
 }
 
 describe("operators' pages", () => {
-  it.each([...refused, "client"] as const)("are refused to the credential %s", async (name) => {
+  it.each([...refused, ...clients])("are refused to the credential %s", async (name) => {
     const code = `"code":${codes[name] ?? 100_702}`;
     for (const page of pages) expect(await askPage(name, page), page).toContain(code);
     expect(await askChain(name)).toContain(code);
   });
 
-  it("are served to the admin", async () => {
-    for (const page of pages) expect(await askPage("admin", page), page).not.toContain('"code":'); // Metrics have labels of that name.
-    expect(await askChain("admin")).toContain('"result":"0x');
+  it.each(["admin", "token admin"] as const)("are served to the %s", async (name) => {
+    for (const page of pages) expect(await askPage(name, page), page).not.toContain('"code":'); // Metrics have labels of that name.
+    expect(await askChain(name)).toContain('"result":"0x');
   });
 
   it("are not at the clients' port", async () => {
@@ -139,7 +151,7 @@ describe("operators' pages", () => {
 
   it("health says only the status to all but the admin", async () => {
     const ready = { method: "GET", path: "/health/ready" } as const;
-    for (const name of [...refused, "client"] as const) {
+    for (const name of [...refused, ...clients]) {
       expect((await world.http(name).send(ready)).json(), name).toEqual({ status: "ready" });
     }
     expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
@@ -169,7 +181,7 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     await peer.closes();
   });
 
-  it.each(["weak", "elsewhere"] as const)("the credential %s may neither publish nor subscribe", async (name) => {
+  it.each(insufficient)("the credential %s may neither publish nor subscribe", async (name) => {
     const before = await world.snapshot();
     const peer = await open(name);
     expect(codeOf(await peer.next("connack"))).toBe(0);
@@ -191,15 +203,15 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     await peer.closes();
   });
 
-  it("the client's credential is served, also as the user name", async () => {
-    const login = { username: world.credential("client"), password: undefined, clientId: `by name ${version}` };
-    for (const peer of [await open("client"), await open("client", login)]) {
+  it.each(clients)("the credential %s is served, also as the user name", async (name) => {
+    const login = { username: world.credential(name), password: undefined, clientId: `by name ${version}` };
+    for (const peer of [await open(name), await open(name, login)]) {
       expect(codeOf(await peer.next("connack"))).toBe(0);
       peer.send(subscribeTo("$share/x/t/#"));
       expect((await peer.next("suback")).granted).toEqual([1]);
       peer.drop();
     }
-    const peer = await open("client", { clientId: `publisher ${version}` });
+    const peer = await open(name, { clientId: `publisher ${version}` });
     await peer.next("connack");
     peer.send(publish);
     expect((await peer.next("puback")).reasonCode ?? 0).toBe(0);
@@ -216,6 +228,50 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     await world.key("revoke", key.slice(6, 22));
     await peer.isEnded(0x87);
     expect((await world.http("none").send(bearer(key))).json()).toMatchObject({ code: 100_701 });
+  });
+});
+
+describe("a token that ends while a connection is open", () => {
+  const ends = async (peer: Peer, since: number): Promise<void> => {
+    await peer.isEnded(0x87);
+    expect(Date.now() - since).toBeLessThan(2_500);
+  };
+  const open = async (token: string): Promise<Peer> => {
+    const peer = await Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version: 5 });
+    const login = { username: "any", password: Buffer.from(token) };
+    peer.send({ cmd: "connect", clientId: token.slice(-20), clean: true, keepalive: 0, ...login });
+    expect((await peer.next("connack")).reasonCode).toBe(0);
+    return peer;
+  };
+
+  it("ends the connection when it expires, and is refused from then on", async () => {
+    const token = await world.signFor(3);
+    const expiresAt = (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { exp: number })
+      .exp;
+    const peer = await open(token);
+    await ends(peer, expiresAt * 1000);
+    expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
+  });
+
+  it("ends the connection when its key is no longer published, and is refused from then on", async () => {
+    const token = await world.signFor(600, await world.addIssuerKey("short-lived"));
+    await until("the key counts", async () =>
+      (await world.http("none").send(bearer(token))).text.includes("sequenceNumber"),
+    );
+    const peer = await open(token);
+    const removedAt = Date.now();
+    world.removeIssuerKeys();
+    await ends(peer, removedAt);
+    expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
+  });
+
+  it("ends a STOMP connection that has no subscription", async () => {
+    const socket = connect(world.port("STOMP"), "127.0.0.1");
+    socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:any\npasscode:${await world.signFor(2)}\n\n\0`);
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    await once(socket, "close");
+    expect(text).toMatch(/^CONNECTED[^]*ERROR\n[^\0]*code:100701\n/);
   });
 });
 
@@ -251,7 +307,7 @@ describe("by STOMP", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(["weak", "elsewhere"] as const)("the credential %s may neither send nor subscribe", async (name) => {
+  it.each(insufficient)("the credential %s may neither send nor subscribe", async (name) => {
     const before = await world.snapshot();
     for (const frame of [send, subscribe]) {
       const text = await talk(name, frame);
@@ -261,8 +317,8 @@ describe("by STOMP", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it("the client's credential is served", async () => {
-    const text = await talk("client", send, subscribe);
+  it.each(clients)("the credential %s is served", async (name) => {
+    const text = await talk(name, send, subscribe);
     expect(text).toContain("receipt-id:sent");
     expect(text).toContain("receipt-id:subscribed");
     expect(text).not.toContain("ERROR");

@@ -10,6 +10,7 @@ import {
 } from "../domain/access-rule.ts";
 import type { CertificateHolder } from "../domain/certificate-holder.ts";
 import { everyOther, type QuotaTable } from "../domain/quota.ts";
+import { findTokenProblems, type TokenIssuerConfig, tokenIssuers } from "./access-tokens.ts";
 import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
 
 const section = "Access";
@@ -30,6 +31,8 @@ export interface AccessConfig {
   /** Who shows which client certificate. */
   readonly certificates: readonly CertificateHolder[];
   readonly quotas: QuotaTable;
+  /** Whose tokens are accepted. */
+  readonly tokens: readonly TokenIssuerConfig[];
 }
 
 const rule = z.strictObject({
@@ -87,13 +90,14 @@ const shape = z.strictObject({
   quotas: z
     .strictObject({ tenants: quotasOf(name), principals: quotasOf(ownerName) })
     .default({ tenants: {}, principals: {} }),
+  tokens: tokenIssuers,
 });
 
 /** The `access` setting: an object in a config file, the same as JSON text elsewhere. */
 const accessSetting: Setting<AccessConfig | undefined> = {
   section,
   description:
-    "Turns access on: every call then needs a key (`stele key create`), and the rules of the key's roles say what it may do; see [access.md](access.md).",
+    "Turns access on: every call then needs a key (`stele key create`) or a token, and the rules of its roles say what it may do; see [access.md](access.md).",
   default: undefined,
   defaultText: "off: whoever reaches the broker may do everything",
   rule: 'a JSON object such as {"roles": {"producer": [{"actions": ["publish"], "filter": "orders/#"}]}}',
@@ -134,8 +138,13 @@ export const accessSettings = {
   ),
 } as const satisfies SettingsTable;
 
-function findProblems({ roles, certificates }: AccessConfig): readonly string[] {
-  return [...findRuleProblems(roles), ...findCertificateProblems(roles, certificates)];
+function findProblems({ roles, certificates, tokens }: AccessConfig): readonly string[] {
+  const isRole = (role: string): boolean => role === adminRole || Object.hasOwn(roles, role);
+  return [
+    ...findRuleProblems(roles),
+    ...findCertificateProblems(roles, certificates),
+    ...findTokenProblems(tokens, isRole),
+  ];
 }
 
 function findCertificateProblems(

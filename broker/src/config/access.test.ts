@@ -23,6 +23,7 @@ test.each(["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"])(
   expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({
     roles: {},
     certificates: [],
+    tokens: [],
     quotas: { tenants: {}, principals: {} },
   });
 });
@@ -44,6 +45,50 @@ it("reads roles, and allows where a rule says nothing else", () => {
   expect(loaded({ STELE_ACCESS: JSON.stringify({ roles }) }).access?.roles).toEqual({
     producer: [{ effect: "allow", ...roles.producer[0] }],
   });
+});
+
+const tokens = { issuer: "https://i", audience: "stele", keys: "https://i/keys" };
+
+it("reads token issuers, with defaults", () => {
+  const access = loaded({ STELE_ACCESS: JSON.stringify({ tokens: [tokens] }) }).access;
+  expect(access?.tokens).toEqual([
+    {
+      ...tokens,
+      audience: ["stele"],
+      algorithms: ["RS256", "ES256"],
+      principalClaim: "sub",
+      rolesClaim: "roles",
+      roles: {},
+      defaultRoles: [],
+    },
+  ]);
+});
+
+test.each([
+  ["an algorithm with a shared secret", [{ ...tokens, algorithms: ["HS256"] }], "algorithms"],
+  ["no algorithm", [{ ...tokens, algorithms: ["none"] }], "algorithms"],
+  ["keys on an open way", [{ ...tokens, keys: "http://i.example/keys" }], "https"],
+  ["a role that is none", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is no role"],
+  ["several issuers without tenants", [tokens, { ...tokens, issuer: "j" }], "each needs a tenant"],
+  [
+    "two issuers of one tenant",
+    [
+      { ...tokens, tenant: "a" },
+      { ...tokens, issuer: "j", tenant: "a" },
+    ],
+    "has the tenant a",
+  ],
+  [
+    "the same issuer twice",
+    [
+      { ...tokens, tenant: "a" },
+      { ...tokens, tenant: "b" },
+    ],
+    "is there already",
+  ],
+  ["two sources of the tenant", [{ ...tokens, tenant: "a", tenantClaim: "b" }], "not both"],
+])("refuses tokens with %s", (_, issuers, problem) => {
+  expect(problemOf({ STELE_ACCESS: JSON.stringify({ tokens: issuers }) })).toContain(problem);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import type { TimeSlices } from "../lib/time-slices.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Access } from "./access/access.ts";
+import type { ChangedOwners } from "./access/caller.ts";
 import type { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import type { DeliveryWorkers } from "./deliver/delivery-workers.ts";
 import type { Sessions } from "./session/sessions.ts";
@@ -16,36 +17,41 @@ export interface AccessWatchOptions {
 /** Ends what goes on for somebody whose rights have ended: connections at once, callbacks one after the other. */
 export class AccessWatch {
   readonly #options: AccessWatchOptions;
+  /** Owners whose callbacks have to be looked at. */
+  #due = new Set<string>();
   #isRunning = false;
-  #isDue = false;
 
   constructor(options: AccessWatchOptions) {
     this.#options = options;
   }
 
-  check(): void {
-    this.#options.sessions.checkRights();
-    this.#isDue = true;
-    if (!this.#isRunning) void this.#run();
+  /** To be called several times a second: some rights end at a time, without a change. */
+  check(changed: ChangedOwners): void {
+    this.#options.sessions.checkRights(changed);
+    const { workers } = this.#options;
+    for (const owner of changed === "all" ? workers.owners() : changed) this.#due.add(owner);
+    for (const owner of workers.takeNewOwners()) this.#due.add(owner);
+    if (!this.#isRunning && this.#due.size > 0) void this.#run();
   }
 
   /** Never rejects. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#isDue) {
-      this.#isDue = false;
-      await this.#suspendAll();
-    }
+    const due = this.#due;
+    this.#due = new Set();
+    for (const owner of due) await this.#suspendOf(owner);
     this.#isRunning = false;
   }
 
   /** Subscribing again with a valid key continues at the cursor. */
-  async #suspendAll(): Promise<void> {
+  async #suspendOf(owner: string): Promise<void> {
     const { access, workers, suspend, slices } = this.#options;
-    for (const { subscription, worker } of workers.all()) {
+    for (const { subscription, worker } of workers.ofOwner(owner)) {
+      if (access.mayDeliver(subscription)) return; // All of one owner are alike.
+      this.#due.add(owner); // until no worker of the owner is left
       const pause = slices.pause();
       if (pause !== undefined) await pause;
-      if (!access.mayDeliver(subscription)) await suspend(subscription.id, worker);
+      await suspend(subscription.id, worker);
     }
   }
 }

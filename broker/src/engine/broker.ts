@@ -8,7 +8,7 @@ import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
 import type { Caller, Principal } from "./access/caller.ts";
-import type { ClientCertificate } from "./access/credential.ts";
+import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
 import type { Peer } from "./session/peer.ts";
 
@@ -294,9 +294,9 @@ export interface Broker {
   release(caller: Caller, call: ReleaseCall): Promise<boolean>;
   /**
    * Who gave a credential, as its text came, or showed a certificate without giving one. It never throws: whoever gave a wrong one is refused (100701)
-   * by each call. A gateway makes its callers with the answer.
+   * by each call. A gateway makes its callers with the answer. The answer to a wrong one may come late.
    */
-  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal;
+  authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal>;
   /** Whether the caller may be connected; asked by a protocol whose connections have no session. @throws BrokerError 100701, 200207. */
   admit(caller: Caller): void;
   /**

@@ -16,8 +16,7 @@ import type { Randomness } from "../ports/randomness.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
 import type { Access } from "./access/access.ts";
-import { type AccessOptions, createAccess } from "./access/create-access.ts";
-import type { KeyRing } from "./access/key-ring.ts";
+import { type AccessOptions, type CreatedAccess, createAccess } from "./access/create-access.ts";
 import { AccessWatch, type AccessWatchOptions } from "./access-watch.ts";
 import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
@@ -135,15 +134,15 @@ class Engine implements RunningBroker {
   readonly #subscriptions: SubscriptionService;
   readonly #sessions: Sessions;
   readonly #access: Access;
-  readonly #keyRing: KeyRing | undefined;
+  readonly #rings: CreatedAccess["rings"];
   readonly #feedParts = perKey((groupId: GroupId) => this.#toFeedParts(groupId));
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: EngineDependencies) {
     this.#options = options;
-    const { access, keyRing } = createAccess(options, () => watch.check());
-    [this.#access, this.#keyRing] = [access, keyRing];
+    const { access, rings } = createAccess(options, (changed) => watch.check(changed));
+    [this.#access, this.#rings] = [access, rings];
     this.#slices = new TimeSlices(options.clock);
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
@@ -215,7 +214,7 @@ class Engine implements RunningBroker {
 
   async #start(signal: AbortSignal): Promise<void> {
     await this.#options.store.start();
-    await this.#keyRing?.start();
+    for (const ring of this.#rings) await ring.start();
     if (signal.aborted) return;
     this.#cluster?.start();
     for (const group of this.#groups.all) group.keyJanitor.start();
@@ -238,7 +237,7 @@ class Engine implements RunningBroker {
     // Closed in the reverse order.
     const cleanup = new CleanupStack();
     cleanup.add(() => store.stop());
-    cleanup.add(() => this.#keyRing?.stop());
+    for (const ring of this.#rings) cleanup.add(() => ring.stop());
     for (const group of this.#groups.all) cleanup.add(() => group.ledger.stop(signal));
     cleanup.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
     cleanup.add(() => this.#cluster?.stop(signal));
@@ -285,7 +284,9 @@ class Engine implements RunningBroker {
 
   #withWarnings(groupId: GroupId, health: GroupHealth): GroupHealth {
     const paused = this.#isPaused ? "deliveries are paused at this node: no callback is attempted" : undefined;
-    const warnings = [paused, this.#sessions.findWarning(groupId), health.warning].filter((text) => text !== undefined);
+    const warnings = [paused, this.#access.findWarning(), this.#sessions.findWarning(groupId), health.warning].filter(
+      (text) => text !== undefined,
+    );
     return warnings.length === 0 ? health : { ...health, warning: warnings.join("; ") };
   }
 

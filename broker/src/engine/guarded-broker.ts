@@ -2,7 +2,7 @@ import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { Access } from "./access/access.ts";
 import type { Caller, Principal } from "./access/caller.ts";
-import type { ClientCertificate } from "./access/credential.ts";
+import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
 import type {
   Attachment,
@@ -125,8 +125,8 @@ export class GuardedBroker implements Broker {
     return this.#options.inlet.release(call);
   }
 
-  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
-    return this.#options.access.authenticate(credential, certificate);
+  authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#options.access.authenticate(credential, origin);
   }
 
   admit(caller: Caller): void {

@@ -8,6 +8,7 @@ import type { Broker } from "../engine/broker.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
+import { registerLogIns } from "./callers/http-log-ins.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainSource } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
@@ -203,6 +204,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   app.addHook("onRequest", (request, reply, done) => {
     if (!answersCaller(request, reply)) done();
   });
+  registerLogIns(app, broker);
   app.removeAllContentTypeParsers();
   // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
   app.addContentTypeParser(

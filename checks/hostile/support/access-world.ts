@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,6 +7,8 @@ import { type BrokerProcess, mainFile, startBroker } from "../../harness/broker-
 import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient, type HttpSender } from "../../harness/http-client.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import { until } from "../../harness/until.ts";
+import { TestIssuer, toKeySet } from "../../../broker/src/tokens/testing/token-issuer.ts";
 
 const run = promisify(execFile);
 const all = ["open", "close", "publish", "subscribe", "read", "unsubscribe"];
@@ -32,8 +35,35 @@ export const credentialNames = [
   "client",
   "admin",
   "bounded",
+  "token forged",
+  "token expired",
+  "token of a removed key",
+  "token of another audience",
+  "token with the public key as a secret",
+  "token without a signature",
+  "token weak",
+  "token elsewhere",
+  "token client",
+  "token admin",
 ] as const;
 export type CredentialName = (typeof credentialNames)[number];
+
+const issuerName = "https://issuer.example";
+/** What the tokens of the issuer mean. */
+const tokens = {
+  issuer: issuerName,
+  audience: "stele",
+  algorithms: ["ES256"],
+  rolesClaim: "groups",
+  roles: { client: ["client"], weak: ["weak"], elsewhere: ["elsewhere"], operators: ["admin"] },
+};
+
+interface AccessWorldParts {
+  readonly broker: BrokerProcess;
+  readonly folder: TempFolder;
+  readonly credentials: Readonly<Record<CredentialName, string | undefined>>;
+  readonly issuer: TestIssuer;
+}
 
 /** A broker with access, and a credential of each kind. */
 export class AccessWorld implements AsyncDisposable {
@@ -41,20 +71,22 @@ export class AccessWorld implements AsyncDisposable {
   readonly #folder: TempFolder;
   readonly #credentials: Readonly<Record<CredentialName, string | undefined>>;
   readonly #clients: HttpClient[] = [];
+  readonly #issuer: TestIssuer;
 
-  private constructor(
-    broker: BrokerProcess,
-    folder: TempFolder,
-    credentials: Readonly<Record<CredentialName, string | undefined>>,
-  ) {
+  private constructor({ broker, folder, credentials, issuer }: AccessWorldParts) {
     this.broker = broker;
     this.#folder = folder;
     this.#credentials = credentials;
+    this.#issuer = issuer;
   }
 
   static async start(): Promise<AccessWorld> {
     const folder = createTempFolder();
-    writeFileSync(join(folder.path, "stele.json"), JSON.stringify({ access: { roles, quotas } }));
+    const keys = join(folder.path, "keys.json");
+    const [issuer, removed] = [await TestIssuer.create(issuerName), await TestIssuer.create(issuerName, "removed")];
+    const access = { roles, quotas, tokens: [{ ...tokens, keys }] };
+    writeFileSync(join(folder.path, "stele.json"), JSON.stringify({ access }));
+    writeFileSync(keys, toKeySet(issuer, removed));
     const create = async (role: string, ...more: string[]): Promise<string> =>
       (await key(folder, "create", "--principal", role, "--role", role, ...more)).trim();
     const [client, admin, weak, elsewhere, bounded] = [
@@ -84,7 +116,40 @@ export class AccessWorld implements AsyncDisposable {
       admin,
       bounded,
     };
-    return new AccessWorld(broker, folder, given);
+    const credentials = { ...given, ...(await createTokens(issuer, removed)) };
+    const world = new AccessWorld({ broker, folder, credentials, issuer });
+    await world.#answers("token of a removed key", "sequenceNumber");
+    world.publishKeys(issuer);
+    await world.#answers("token of a removed key", "100701");
+    return world;
+  }
+
+  /** What the issuer publishes from now on. */
+  publishKeys(...issuers: readonly TestIssuer[]): void {
+    writeFileSync(join(this.#folder.path, "keys.json"), toKeySet(...issuers));
+  }
+
+  /** Another key of the issuer, which the broker knows soon. */
+  async addIssuerKey(kid: string): Promise<TestIssuer> {
+    const added = await TestIssuer.create(issuerName, kid);
+    this.publishKeys(this.#issuer, added);
+    return added;
+  }
+
+  /** Only the first key of the issuer counts again. */
+  removeIssuerKeys(): void {
+    this.publishKeys(this.#issuer);
+  }
+
+  /** A token of the client for so long. */
+  signFor(seconds: number, issuer = this.#issuer): Promise<string> {
+    return issuer.sign({ sub: "client", groups: ["client"], exp: Math.floor(Date.now() / 1000) + seconds });
+  }
+
+  async #answers(name: CredentialName, part: string): Promise<void> {
+    await this.door("REST GET", "client").call("open", { topic: "t/a" });
+    const ask = { method: "GET", path: "/rest/state?topic=t/a" } as const;
+    await until(part, async () => (await this.http(name).send(ask)).text.includes(part));
   }
 
   credential(name: CredentialName): string | undefined {
@@ -94,7 +159,12 @@ export class AccessWorld implements AsyncDisposable {
   /** Every secret that was given to a client. */
   get secrets(): readonly string[] {
     return Object.values(this.#credentials).flatMap((text) =>
-      text?.startsWith("stele_") === true ? [text.slice(23)] : [],
+      text?.startsWith("stele_") === true
+        ? [text.slice(23)]
+        : (text
+            ?.split(".")
+            .slice(2)
+            .filter((part) => part !== "") ?? []),
     );
   }
 
@@ -149,4 +219,30 @@ async function key(folder: TempFolder, ...words: readonly string[]): Promise<str
   const settings = ["--config", join(folder.path, "stele.json"), "--data-dir", join(folder.path, "data")];
   const { stdout } = await run(process.execPath, [mainFile, "key", ...words, ...settings]);
   return stdout;
+}
+
+/** Those that are refused end in their own way; all others expire after the tests. */
+async function createTokens(issuer: TestIssuer, removed: TestIssuer) {
+  const exp = Math.floor(Date.now() / 1000) + 3_600;
+  const client = { sub: "client", groups: ["client"], exp };
+  const good = await issuer.sign(client);
+  const [head = "", claims = "", signature = ""] = good.split(".");
+  const hmacHead = Buffer.from(JSON.stringify({ alg: "HS256", kid: issuer.kid })).toString("base64url");
+  const hmac = createHmac("sha256", JSON.stringify(issuer.jwk)).update(`${hmacHead}.${claims}`).digest("base64url");
+  const widened = Buffer.from(
+    JSON.stringify({ iss: issuer.name, aud: "stele", sub: "client", groups: ["operators"], exp }),
+  );
+  const unsigned = Buffer.from(JSON.stringify({ alg: "none" })).toString("base64url");
+  return {
+    "token forged": `${head}.${widened.toString("base64url")}.${signature}`,
+    "token expired": await issuer.sign({ ...client, exp: exp - 7_200 }),
+    "token of a removed key": await removed.sign(client),
+    "token of another audience": await issuer.sign({ ...client, aud: "other" }),
+    "token with the public key as a secret": `${hmacHead}.${claims}.${hmac}`,
+    "token without a signature": `${unsigned}.${claims}.`,
+    "token weak": await issuer.sign({ sub: "weak", groups: ["weak"], exp }),
+    "token elsewhere": await issuer.sign({ sub: "elsewhere", groups: ["elsewhere"], exp }),
+    "token client": good,
+    "token admin": await issuer.sign({ sub: "operator", groups: ["operators"], exp }),
+  };
 }

@@ -3,8 +3,8 @@ import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { type Caller, nobody, type Owner, ownerOf, type Principal } from "./caller.ts";
-import type { ClientCertificate } from "./credential.ts";
+import { type Caller, nobody, type Owner, ownerOf, type Principal, type Rejected } from "./caller.ts";
+import type { FailedLogIns, LogInOrigin } from "./failed-log-ins.ts";
 import type { Action, Policy } from "./policy.ts";
 import type { Quotas } from "./quotas.ts";
 import type { PublishCall } from "../broker.ts";
@@ -23,23 +23,50 @@ export interface AccessParts {
   readonly defaultGroupId: GroupId;
   /** Undefined where nothing is bounded. */
   readonly quotas?: Quotas | undefined;
+  /** Slows failed log-ins; left out where nobody logs in. */
+  readonly failed?: FailedLogIns | undefined;
 }
+
+/** Somebody who tries so much that no answer is due. */
+const tooMany: Rejected = { kind: "rejected", reason: "too many failed log-ins come from the address", isClosed: true };
 
 /** The one place where rights are asked and what is used is counted. */
 export class Access {
   readonly #policy: Policy;
   readonly #defaultGroupId: GroupId;
   readonly #quotas: Quotas | undefined;
+  readonly #failed: FailedLogIns | undefined;
 
-  constructor({ policy, defaultGroupId, quotas }: AccessParts) {
+  constructor({ policy, defaultGroupId, quotas, failed }: AccessParts) {
     this.#policy = policy;
+    this.#failed = failed;
     this.#defaultGroupId = defaultGroupId;
     this.#quotas = quotas;
   }
 
   /** Who gave a credential. Never throws: a wrong one is refused by {@link authorize} and {@link admit}. */
-  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
-    return this.#policy.authenticate(credential, certificate);
+  authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
+    const found = this.#policy.authenticate(credential, origin.certificate);
+    return found instanceof Promise
+      ? found.then((principal) => this.#judge(principal, origin))
+      : this.#judge(found, origin);
+  }
+
+  /** Slows a principal that has no rights at all. */
+  #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
+    if (principal.kind === "anonymous") return principal;
+    const reason = this.#findFault(principal);
+    const held = reason === undefined ? undefined : this.#failed?.note(origin, reason);
+    return held?.then((isAnswered) => (isAnswered ? principal : tooMany)) ?? principal;
+  }
+
+  /** Undefined also while nobody can be judged. */
+  #findFault(principal: Principal): string | undefined {
+    try {
+      return this.#policy.findFault(principal);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Without `named` the action concerns the whole broker. @throws BrokerError 100701, 100702, 200207. */
@@ -86,13 +113,14 @@ export class Access {
     return this.#policy.findTrouble();
   }
 
+  /** What the operator has to see to; undefined for nothing. */
+  findWarning(): string | undefined {
+    return this.#policy.findWarning();
+  }
+
   /** Whether a connection of the principal may go on. */
   isAdmitted(principal: Principal): boolean {
-    try {
-      return this.#policy.findFault(principal) === undefined;
-    } catch {
-      return true; // Who is right is not known at the moment.
-    }
+    return this.#findFault(principal) === undefined;
   }
 
   /** Whether the caller owns something, or may act as if it did. */
@@ -120,15 +148,21 @@ export class Access {
     return this.#policy.mayDeliver(toOwner(principal));
   }
 
-  /** @throws BrokerError 100702 unless all of its valid keys together let a principal receive every event that matches a filter. */
+  /** @throws BrokerError 100702 unless the rules of its token, or of all its valid keys together, let a principal receive every event that matches a filter. */
   checkReceiver({ principal }: Pick<Caller, "principal">, groupId: GroupId, filter: TopicFilter): void {
     if (this.receiverFor(principal, groupId)(filter)) return;
-    throw new BrokerError("accessDenied", { details: `a key of the principal denies a part of ${quote(filter)}` });
+    throw new BrokerError("accessDenied", {
+      details: `a key or token of the principal denies a part of ${quote(filter)}`,
+    });
   }
 
   /** Returns which topics of a group may reach a principal, and which filters with all that they match. */
   receiverFor(principal: Principal, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
-    return this.#receiver(ownerOf(principal), groupId);
+    if (principal.kind !== "known" || principal.token === undefined) {
+      return this.#receiver(ownerOf(principal), groupId);
+    }
+    const { rules } = principal;
+    return (topic) => rules.allows("subscribe", { groupId, topic });
   }
 
   #check(

@@ -1,3 +1,4 @@
+import type { BrokerError } from "@stele/wire";
 import type { ClientCertificate } from "./credential.ts";
 import type { RuleSet } from "./rule-set.ts";
 
@@ -13,6 +14,16 @@ export interface Anonymous {
 export interface Rejected {
   readonly kind: "rejected";
   readonly reason: string;
+  /** What to answer where it is not known whether the credential is right. */
+  readonly error?: BrokerError | undefined;
+  /** Whether its connection ends without an answer. */
+  readonly isClosed?: boolean | undefined;
+}
+
+/** By which key of which issuer a token was signed. */
+export interface TokenMark {
+  readonly issuer: string;
+  readonly signer: string;
 }
 
 /** Somebody whose credential was right when it was given. Whether it still is, and what it allows, the policy knows. */
@@ -26,7 +37,12 @@ export interface Known {
   readonly expiresAt: number | undefined;
   /** The key that was given; undefined for one that is remembered by what it owns. */
   readonly keyId: string | undefined;
+  /** Where a token was given. The rights are those of that token alone. */
+  readonly token?: TokenMark | undefined;
 }
+
+/** Owners whose rights may have changed. */
+export type ChangedOwners = ReadonlySet<Owner> | "all";
 
 export type Principal = Anonymous | Rejected | Known;
 
@@ -34,6 +50,10 @@ export const anonymous: Anonymous = { kind: "anonymous" };
 
 /** Owns what was made without a credential. No known principal has this id. */
 export const nobody = "anonymous" as Owner; // Not a tenant's, and refused as a name.
+
+export function toOwnerId(name: string, tenant: string | undefined): Owner {
+  return (tenant === undefined ? name : `${tenant}/${name}`) as Owner; // What an owner is.
+}
 
 export function ownerOf(principal: Principal): Owner {
   return principal.kind === "known" ? principal.id : nobody;

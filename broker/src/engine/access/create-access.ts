@@ -2,16 +2,22 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { QuotaTable } from "../../domain/quota.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { ForwardClock } from "../../lib/forward-clock.ts";
 import { Access } from "./access.ts";
+import type { ChangedOwners } from "./caller.ts";
+import { FailedLogIns } from "./failed-log-ins.ts";
 import { KeyRing, type KeyRingParts } from "./key-ring.ts";
 import { allowAll, type Policy } from "./policy.ts";
 import { Quotas } from "./quotas.ts";
 import { RulesPolicy } from "./rules-policy.ts";
+import { type TokenOptions, TokenRing } from "./token-ring.ts";
 
-/** Rights by keys; see {@link KeyRingParts}. */
-export type KeyOptions = Pick<KeyRingParts, "apiKeys" | "roles" | "certificates" | "sha256"> & {
+/** Rights by keys, certificates and tokens; see {@link KeyRingParts}. */
+export interface KeyOptions extends Pick<KeyRingParts, "apiKeys" | "roles" | "certificates" | "sha256"> {
   readonly quotas?: QuotaTable | undefined;
-};
+  /** Undefined where no token is accepted. */
+  readonly tokens?: TokenOptions | undefined;
+}
 
 export interface AccessOptions {
   readonly defaultGroupId: GroupId;
@@ -25,15 +31,29 @@ export interface AccessOptions {
 
 export interface CreatedAccess {
   readonly access: Access;
-  /** To be started before the first call, and stopped. Undefined where there are no keys. */
-  readonly keyRing: KeyRing | undefined;
+  /** To be started before the first call, and stopped. */
+  readonly rings: readonly Ring[];
 }
 
-/** `onChecked` is called when somebody's rights may have ended. */
-export function createAccess(options: AccessOptions, onChecked: () => void): CreatedAccess {
-  const { defaultGroupId, keys, policy = allowAll } = options;
-  if (keys === undefined) return { access: new Access({ policy, defaultGroupId }), keyRing: undefined };
-  const quotas = keys.quotas && new Quotas(keys.quotas, options.clock);
-  const keyRing = new KeyRing({ ...options, ...keys, onChecked });
-  return { access: new Access({ policy: new RulesPolicy(keyRing), defaultGroupId, quotas }), keyRing };
+/** What knows callers by their credentials. */
+interface Ring {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** `onChecked` is called several times a second with the owners whose rights may have changed. */
+export function createAccess(options: AccessOptions, onChecked: (changed: ChangedOwners) => void): CreatedAccess {
+  const { defaultGroupId, keys, policy = allowAll, clock } = options;
+  if (keys === undefined) return { access: new Access({ policy, defaultGroupId }), rings: [] };
+  const time = new ForwardClock(clock);
+  const keyRing = new KeyRing({ ...options, ...keys, time, onChecked });
+  const onChanged = (): void => onChecked("all");
+  const tokenRing = keys.tokens && new TokenRing({ ...keys, ...keys.tokens, time, onChanged });
+  const access = new Access({
+    policy: new RulesPolicy(keyRing, tokenRing),
+    defaultGroupId,
+    quotas: keys.quotas && new Quotas(keys.quotas, clock),
+    failed: new FailedLogIns(options),
+  });
+  return { access, rings: tokenRing === undefined ? [keyRing] : [keyRing, tokenRing] };
 }

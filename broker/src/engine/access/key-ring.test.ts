@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { ForwardClock } from "../../lib/forward-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { ApiKey } from "../../ports/api-keys.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { Owner } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { KeyRing, keysReadEveryMs, keysStaleMsMax } from "./key-ring.ts";
 
@@ -26,13 +28,13 @@ const credentialOf = (id: string): string => formatKeyCredential({ id, secret: s
 
 let clock: VirtualClock;
 let table: MemoryApiKeys;
-let checks: number;
+let looks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
 beforeEach(async () => {
   clock = new VirtualClock();
   table = new MemoryApiKeys();
-  checks = 0;
+  looks = [];
   isReadable = true;
   await table.insertApiKey(keyOf(ids[0]), 10);
   const apiKeys = {
@@ -44,8 +46,9 @@ beforeEach(async () => {
     { name: "DNS:shop.example", tenant: "acme", principal: "holder", roles: ["consumer"] },
     { name: "DNS:other.example", principal: "other", roles: ["consumer"] },
   ];
-  const onChecked = (): void => void (checks += 1);
-  ring = new KeyRing({ apiKeys, roles, certificates, sha256, clock, logger: silentLogger, onChecked });
+  const time = new ForwardClock(clock);
+  const onChecked = (changed: ReadonlySet<Owner>): void => void looks.push([...changed]);
+  ring = new KeyRing({ apiKeys, roles, certificates, sha256, clock, time, logger: silentLogger, onChecked });
   await ring.start();
 });
 afterEach(() => ring.stop());
@@ -82,7 +85,7 @@ it("learns of a new key, and of a revoked one, within a second", async () => {
   await clock.advance(keysReadEveryMs + 1);
   expect(ring.findFault(principal)).toBe("the key is revoked");
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
-  expect(checks).toBeGreaterThan(0);
+  expect(looks.length).toBeGreaterThan(0);
 });
 
 it("refuses a key from the moment at which it expires", async () => {

@@ -1,12 +1,14 @@
 import { BrokerError } from "@stele/wire";
 import { type AccessRule, bindRules, type BoundRule } from "../../domain/access-rule.ts";
 import type { CertificateHolder } from "../../domain/certificate-holder.ts";
+import { DueBuckets } from "../../lib/due-buckets.ts";
+import type { ForwardClock } from "../../lib/forward-clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { anonymous, type Known, type Owner, type Principal } from "./caller.ts";
+import { anonymous, type Known, type Owner, type Principal, toOwnerId } from "./caller.ts";
 import { type ClientCertificate, equalsInConstantTime, parseKeyCredential } from "./credential.ts";
 import { RuleSet } from "./rule-set.ts";
 
@@ -26,8 +28,10 @@ export interface KeyRingParts {
   readonly certificates?: readonly CertificateHolder[] | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called after each look: somebody's rights may have ended. */
-  readonly onChecked: () => void;
+  /** The time that keys expire by. */
+  readonly time: Pick<ForwardClock, "now">;
+  /** Called after each look, with the owners of keys that changed or expired. */
+  readonly onChecked: (changed: ReadonlySet<Owner>) => void;
 }
 
 /** What an entry of a certificate has in place of a key: no credential has this digest. */
@@ -57,6 +61,9 @@ export class KeyRing {
   readonly #entries = new Map<string, Entry>();
   readonly #byOwner = new Map<Owner, Set<string>>();
   readonly #unions = new Map<Owner, Union>();
+  readonly #expiring = new DueBuckets<NumberedApiKey>();
+  /** Owners of keys that changed since the last call of `onChecked`. */
+  #changed = new Set<Owner>();
   readonly #stopping = new AbortController();
   readonly #trouble: ReportedTrouble;
   #running: Promise<void> = Promise.resolve();
@@ -144,7 +151,7 @@ export class KeyRing {
   /** What the valid keys of an owner allow together, or all of its keys while none is valid; undefined for somebody unknown. */
   rulesOf(owner: Owner): RuleSet | undefined {
     const known = this.#unions.get(owner);
-    if (known !== undefined && this.#parts.clock.now() < known.validUntil) return known.rules;
+    if (known !== undefined && this.#parts.time.now() < known.validUntil) return known.rules;
     const all = this.#entriesOf(owner);
     const valid = all.filter(({ key }) => this.#isValid(key));
     if (valid.length === 0) return all.length === 0 ? undefined : unite(all);
@@ -170,11 +177,11 @@ export class KeyRing {
   }
 
   #isExpired({ expiresAt }: Pick<NumberedApiKey, "expiresAt">): boolean {
-    return expiresAt !== undefined && expiresAt <= this.#parts.clock.now();
+    return expiresAt !== undefined && expiresAt <= this.#parts.time.now();
   }
 
   async #run(): Promise<void> {
-    const { clock, onChecked } = this.#parts;
+    const { clock } = this.#parts;
     const { signal } = this.#stopping;
     for (;;) {
       await pause(clock, keysReadEveryMs, signal);
@@ -185,8 +192,19 @@ export class KeyRing {
       } catch (error) {
         this.#trouble.failed(error);
       }
-      onChecked();
+      this.#check();
     }
+  }
+
+  #check(): void {
+    const now = this.#parts.time.now();
+    for (const key of this.#expiring.takeDue(now)) {
+      this.#changed.add(ownerOfKey(key));
+      if (!this.#isExpired(key)) this.#expiring.add(key, key.expiresAt ?? 0); // due within the bucket
+    }
+    const changed = this.#changed;
+    this.#changed = new Set();
+    this.#parts.onChecked(changed);
   }
 
   async #read(): Promise<void> {
@@ -200,8 +218,10 @@ export class KeyRing {
   }
 
   #put(key: NumberedApiKey): void {
-    const { tenant, principal: name } = key;
-    const id = (tenant === undefined ? name : `${tenant}/${name}`) as Owner; // What an owner is.
+    const { tenant } = key;
+    const id = ownerOfKey(key);
+    this.#changed.add(id);
+    if (key.expiresAt !== undefined) this.#expiring.add(key, key.expiresAt);
     const rules = this.#entries.get(key.id)?.principal.rules ?? new RuleSet(this.#rulesOfKey(key));
     const principal: Known = { kind: "known", id, tenant, rules, expiresAt: key.expiresAt, keyId: key.id };
     this.#entries.set(key.id, { key, principal });
@@ -228,4 +248,8 @@ function unite(entries: readonly Entry[]): RuleSet {
   const [first] = entries;
   if (first !== undefined && entries.length === 1) return first.principal.rules;
   return new RuleSet(entries.flatMap(({ principal }) => principal.rules.rules));
+}
+
+function ownerOfKey({ principal, tenant }: NumberedApiKey): Owner {
+  return toOwnerId(principal, tenant);
 }

@@ -45,7 +45,8 @@ async function insert(name: keyof typeof names, principal: string): Promise<void
 }
 
 function by(name: keyof typeof names): Caller {
-  const principal = calls.authenticate(formatKeyCredential({ id: idOf(name), secret }));
+  const principal = calls.authenticate(formatKeyCredential({ id: idOf(name), secret }), testCaller);
+  if (principal instanceof Promise) throw new Error("a key is known at once");
   return { ...testCaller, principal };
 }
 
@@ -163,6 +164,22 @@ it("the same client name of two principals is two sessions, and neither ends the
   expect(one.session.filterCount).toBe(1);
   await calls.unSubscribe(by("one"), { subscriptionId: id });
   expect(one.session.filterCount).toBe(0);
+});
+
+it("a stream that an admin attaches to stays its owner's, who may take it back", async () => {
+  const id = "5f1c0b2e-0000-4000-8000-000000000001";
+  const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
+  for (const expiryMs of [3_600_000, 0]) {
+    const own = attachOrder({ protocol: "STOMP", key: id, stream, expiryMs });
+    const [mine, theirs] = [new RecordingPeer(), new RecordingPeer()];
+    await calls.attach(by("one"), own, mine);
+    await calls.attach(by("operator"), own, theirs);
+    expect(mine.endedBecause).toBe("taken-over");
+    expect(await codeOf(() => calls.attach(by("other"), own, new RecordingPeer()))).toBe(100_702);
+    const back = await calls.attach(by("one"), own, new RecordingPeer());
+    expect(theirs.endedBecause).toBe("taken-over");
+    await back.end();
+  }
 });
 
 it("refuses a connection without a right credential, a filter without the right, and a will", async () => {

@@ -28,11 +28,13 @@ export interface Scope {
 export interface Policy {
   /**
    * Who gave a credential, or showed a certificate without giving one. What is wrong is remembered in the principal, and refused where a right is
-   * asked for.
+   * asked for. A promise only for what takes time; it never rejects.
    */
-  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal;
+  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal | Promise<Principal>;
   /** Why a principal has no rights at all, in words for its client; undefined where it may be asked for rights. @throws BrokerError 200207. */
   findFault(principal: Principal): string | undefined;
+  /** What the operator has to see to; undefined for nothing. */
+  findWarning(): string | undefined;
   /** Why everybody is refused at the moment; undefined where nobody is for that. */
   findTrouble(): string | undefined;
   allows(caller: Caller, action: Action, scope: Scope): boolean;
@@ -48,6 +50,7 @@ export const allowAll: Policy = {
   authenticate: () => anonymous,
   findFault: () => undefined,
   findTrouble: () => undefined,
+  findWarning: () => undefined,
   allows: () => true,
   mayReceive: () => true,
   mayDeliver: () => true,

@@ -27,7 +27,8 @@ beforeEach(async () => {
 afterEach(() => engine.stop());
 
 function caller(): Caller {
-  const principal = engine.running.calls.authenticate(formatKeyCredential({ id, secret }));
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id, secret }), testCaller);
+  if (principal instanceof Promise) throw new Error("a key is known at once");
   return { ...testCaller, principal, signal: new AbortController().signal };
 }
 

@@ -3,6 +3,7 @@ import type { Caller, Owner, Principal } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Action, Policy, Scope } from "./policy.ts";
+import { TokenRing } from "./token-ring.ts";
 
 /** The action of a rule that gives each right; undefined for what everybody may do. */
 const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
@@ -17,20 +18,30 @@ const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
   health: undefined,
 };
 
-/** Rights by keys and the rules of their roles. Nothing is allowed without a key, but to ask whether the broker serves. */
+/** Rights by keys and tokens, and the rules of their roles. Nothing is allowed without one, but to ask whether the broker serves. */
 export class RulesPolicy implements Policy {
   readonly #keys: KeyRing;
+  readonly #tokens: TokenRing | undefined;
 
-  constructor(keys: KeyRing) {
+  constructor(keys: KeyRing, tokens: TokenRing | undefined) {
     this.#keys = keys;
+    this.#tokens = tokens;
   }
 
-  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
-    return this.#keys.authenticate(credential, certificate);
+  authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal | Promise<Principal> {
+    const isToken = credential !== undefined && TokenRing.isToken(credential);
+    const found = isToken ? this.#tokens?.authenticate(credential) : undefined;
+    return found ?? this.#keys.authenticate(credential, certificate);
   }
 
   findFault(principal: Principal): string | undefined {
-    return this.#keys.findFault(principal);
+    if (principal.kind === "rejected" && principal.error !== undefined) throw principal.error;
+    const isByToken = principal.kind === "known" && principal.token !== undefined;
+    return isByToken ? this.#tokens?.findFault(principal) : this.#keys.findFault(principal);
+  }
+
+  findWarning(): string | undefined {
+    return this.#tokens?.findWarning();
   }
 
   findTrouble(): string | undefined {

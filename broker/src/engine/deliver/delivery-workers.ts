@@ -15,6 +15,9 @@ export type WorkerFactory = (subscription: CallbackSubscription) => DeliveryWork
 export class DeliveryWorkers {
   readonly #createWorker: WorkerFactory;
   readonly #standing = new Map<SubscriptionId, Standing>();
+  /** The same by the principals of their subscriptions. */
+  readonly #byOwner = new Map<string, Set<Standing>>();
+  #newOwners = new Set<string>();
   /** Workers that are detached and still ending, with their ends. */
   readonly #ending = new Map<Standing, Promise<void>>();
   #isStopped = false;
@@ -27,7 +30,13 @@ export class DeliveryWorkers {
   add(subscription: CallbackSubscription): void {
     if (this.#isStopped) return;
     const worker = this.#createWorker(subscription);
-    this.#standing.set(subscription.id, { subscription, worker });
+    const standing = { subscription, worker };
+    this.#standing.set(subscription.id, standing);
+    const owner = subscription.principal ?? "";
+    const owned = this.#byOwner.get(owner);
+    if (owned === undefined) this.#byOwner.set(owner, new Set([standing]));
+    else owned.add(standing);
+    this.#newOwners.add(owner);
     worker.start();
   }
 
@@ -53,6 +62,10 @@ export class DeliveryWorkers {
     const standing = this.#standing.get(id);
     if (standing === undefined) return;
     this.#standing.delete(id);
+    const owner = standing.subscription.principal ?? "";
+    const owned = this.#byOwner.get(owner);
+    owned?.delete(standing);
+    if (owned?.size === 0) this.#byOwner.delete(owner);
     standing.worker.feed.close();
   }
 
@@ -71,6 +84,23 @@ export class DeliveryWorkers {
   /** Every worker that is not ending. */
   all(): Iterable<Standing> {
     return this.#standing.values();
+  }
+
+  /** Those of one owner; the empty text for subscriptions without one. */
+  ofOwner(owner: string): Iterable<Standing> {
+    return this.#byOwner.get(owner) ?? [];
+  }
+
+  /** Everybody who has a worker. */
+  owners(): Iterable<string> {
+    return this.#byOwner.keys();
+  }
+
+  /** The owners of workers that were added since the last call. */
+  takeNewOwners(): ReadonlySet<string> {
+    const owners = this.#newOwners;
+    if (owners.size > 0) this.#newOwners = new Set();
+    return owners;
   }
 
   async stop(graceMs: number): Promise<void> {

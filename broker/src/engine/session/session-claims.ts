@@ -78,7 +78,7 @@ export class SessionClaims {
       groupId: group.id,
       protocol,
       key,
-      principal: ownerOf(caller.principal),
+      principal: stream?.ownedBy ?? ownerOf(caller.principal),
       will: will && encodeWill(will),
       willDelayMs: will?.delayMs ?? 0,
       expiryMs,

@@ -5,14 +5,15 @@ import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { pause } from "../../lib/pause.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
-import { type Caller, ownerOf, type Principal } from "../access/caller.ts";
+import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkRightsOf, toStanding, warningOf, willBytes } from "./connected.ts";
+import { beginningOf, toStanding, warningOf } from "./connected.ts";
+import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./left-connections.ts";
 import { LostAttaches } from "./lost-attaches.ts";
@@ -35,6 +36,7 @@ import { Unreleased } from "./unreleased.ts";
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #connected = new Map<string, Connected>();
+  readonly #owners: ConnectedOwners;
   readonly #turns = new KeyedMutex<string>();
   readonly #stopping = new AbortController();
   readonly #left = new LeftConnections(this.#turns);
@@ -52,10 +54,10 @@ export class Sessions implements Readers {
   readonly #unreleased = new Unreleased();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
-  #willBytes = 0;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#owners = new ConnectedOwners(parts);
     this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
     this.#filters = new SessionFilters({
       ...parts,
@@ -99,8 +101,8 @@ export class Sessions implements Readers {
   }
 
   /** Rights may have changed. */
-  checkRights(): void {
-    for (const known of this.#connected.values()) checkRightsOf(known, this.#parts.access);
+  checkRights(changed: ChangedOwners): void {
+    this.#owners.check(changed);
   }
 
   /** A group has come up: its sessions without connection are seen to. */
@@ -116,8 +118,8 @@ export class Sessions implements Readers {
     return this.#turns.run(name, async () => {
       this.#checkRoom(name, order.will);
       const held = this.#connected.get(name);
-      if (held !== undefined) this.#parts.access.checkOwner(caller, ownerOf(held.principal));
-      const stream = order.stream && (await this.#streams.check({ group, caller }, order, order.stream));
+      if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
+      const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
       await this.#streams.startOf(group, stream); // a wrong offset ends no connection
       await this.#endLocal(name);
       try {
@@ -179,11 +181,11 @@ export class Sessions implements Readers {
       this.#checkOwner(claim);
     }
     const { will, expiryMs, protocol, key } = order;
-    const since = { createdAt: storedOf(claimed)?.createdAt ?? claim.now, owner: claim.owner };
+    const since = beginningOf(claimed, claim);
     const known: Connected = { name, key, group, session, principal, protocol, peer, will, expiryMs, ...since };
     this.#connected.set(name, known);
+    this.#owners.add(known);
     this.#onEnded(session.id);
-    this.#willBytes += willBytes(known.will);
     const isPresent = claimed.status === "resumed";
     order.onConnected({ session, isPresent });
     session.connect(peer, order.windowMax);
@@ -261,7 +263,7 @@ export class Sessions implements Readers {
   #release(known: Connected): void {
     if (this.#connected.get(known.name) !== known) return;
     this.#connected.delete(known.name);
-    this.#willBytes -= willBytes(known.will);
+    this.#owners.delete(known);
     known.session.disconnect();
     this.writer.forget(known.session);
     if (known.session.isStored) this.#unreleased.keep(known.session);
@@ -389,10 +391,8 @@ export class Sessions implements Readers {
   }
 
   #checkRoom(name: string, will: WillOrder | undefined): void {
-    const { willBytesMax, sessionsMax } = this.#parts.limits;
-    if (this.#willBytes + willBytes(will) > willBytesMax) {
-      throw new BrokerError("busy", { details: `the wills kept at this node have ${willBytesMax} bytes` });
-    }
+    const { sessionsMax } = this.#parts.limits;
+    this.#owners.checkRoomForWill(will);
     if (this.#connected.size >= sessionsMax && !this.#connected.has(name)) {
       throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
     }

@@ -45,7 +45,10 @@ async function addKey(principal: string, role: string): Promise<Caller> {
   const key = { id, digest: sha256(secret), principal, tenant: undefined, roles: [role], ...times };
   expect(await keys.insertApiKey(key, 100)).toBe(true);
   await cluster.clock.advance(1_000);
-  return { ...testCaller, principal: cluster.node(0).calls.authenticate(formatKeyCredential({ id, secret })) };
+  return {
+    ...testCaller,
+    principal: await cluster.node(0).calls.authenticate(formatKeyCredential({ id, secret }), testCaller),
+  };
 }
 
 /** From now on the principal may not read one of the topics that its filter matches. Answers how to give the right back. */
@@ -124,7 +127,10 @@ async function publish(topic: string, text: string): Promise<void> {
 
 async function publisher(): Promise<Caller> {
   const id = [...(await keys.listApiKeys(0))].find(({ principal }) => principal === "publisher")?.id ?? "";
-  return { ...testCaller, principal: cluster.node(0).calls.authenticate(formatKeyCredential({ id, secret })) };
+  return {
+    ...testCaller,
+    principal: await cluster.node(0).calls.authenticate(formatKeyCredential({ id, secret }), testCaller),
+  };
 }
 
 const warnings = (node: number): readonly (string | undefined)[] =>

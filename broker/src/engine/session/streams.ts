@@ -7,10 +7,11 @@ import type { Randomness } from "../../ports/randomness.ts";
 import type { StoredFilter } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
-import type { Caller } from "../access/caller.ts";
+import { type Caller, nobody } from "../access/caller.ts";
 import type { AttachOrder, StreamOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
+import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
 import type { FindStart } from "./session-parts.ts";
 
@@ -26,8 +27,17 @@ export interface Stream {
   readonly id: SubscriptionId;
   readonly filters: readonly TopicFilter[];
   readonly acknowledges: boolean;
+  /** Whose it is; undefined where it becomes the caller's. */
+  readonly ownedBy: string | undefined;
   /** Undefined when the session is there already, so that it continues from its cursor. */
   readonly offset: string | undefined;
+}
+
+interface CheckedStream {
+  readonly group: Group;
+  readonly caller: Caller;
+  /** Who has it connected. */
+  readonly held: Pick<Connected, "ownedBy"> | undefined;
 }
 
 /** Sessions that are one subscription each: it begins with its filters at a given event, and keeps them. */
@@ -40,7 +50,7 @@ export class Streams {
 
   /** @throws BrokerError 100102, 100103, 100106, 100109 of a filter; 100505; 100702, also where it is somebody else's; 100108 the identifier is of another subscription. */
   async check(
-    { group, caller }: { readonly group: Group; readonly caller: Caller },
+    { group, caller, held }: CheckedStream,
     { protocol, key }: AttachOrder,
     { filters: texts, acknowledges, offset }: StreamOrder,
   ): Promise<Stream> {
@@ -61,7 +71,9 @@ export class Streams {
       if (!isSame) throw elsewhere(id, `a session of ${session.protocol} has it`);
       checkSame(id, known.filters, filters);
     }
-    return { id, filters, acknowledges, offset: known === undefined ? offset : undefined };
+    // What was made while access was off becomes the admin's who continues it.
+    const ownedBy = [known?.session.principal ?? held?.ownedBy].find((owner) => owner !== nobody);
+    return { id, filters, acknowledges, ownedBy, offset: known === undefined ? offset : undefined };
   }
 
   /** Where a session that begins now starts. @throws BrokerError of an eventId: 100300 to 100304. */

@@ -46,7 +46,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     listSkippedEntries: (call) => calls.listSkippedEntries(caller, call),
     health: () => calls.health(caller),
     node: () => calls.node(caller),
-    authenticate: (credential) => calls.authenticate(credential),
+    authenticate: (credential, origin) => calls.authenticate(credential, origin),
     admit: () => calls.admit(caller),
     authorize: (action) => calls.authorize(caller, action),
   };

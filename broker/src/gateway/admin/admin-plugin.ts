@@ -50,8 +50,8 @@ type CallerOf = (request: FastifyRequest) => Caller;
 
 /** The pages about the broker: subscriptions and metrics for operators, health, and an index of all addresses. */
 export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
-  const callers = new ConnectionCallers("admin", options.broker);
-  const callerOf: CallerOf = ({ raw }) => callers.ofRequest(raw);
+  const callers = new ConnectionCallers("admin");
+  const callerOf: CallerOf = (request) => callers.ofRequest(request);
   if (options.audience !== "clients") registerOperators(app, options, callerOf);
   app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
   app.get("/health/ready", (request, reply) =>

@@ -1,47 +1,38 @@
-import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import type { FastifyRequest } from "fastify";
 import { anonymous, type Caller, type Principal, type Protocol } from "../../engine/access/caller.ts";
 import type { ClientCertificate } from "../../engine/access/credential.ts";
-import type { Broker } from "../../engine/broker.ts";
 import { certificateOf } from "./client-certificate.ts";
-import { readCredential } from "./credential.ts";
 
 interface Held {
-  /** Of the latest request, and who gave it. */
-  credential: string | undefined;
-  caller: Caller;
+  /** Of the latest request. */
+  readonly caller: Caller;
   readonly callers: Map<Principal, Caller>;
 }
 
 /** The callers of one protocol: one for each connection and principal, made with its first call. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
-  readonly #broker: Pick<Broker, "authenticate"> | undefined;
   readonly #bySocket = new WeakMap<Socket, Held>();
 
-  /** Without a broker nobody's credential is read here: a protocol may bring it later, see `logIn`. */
-  constructor(protocol: Protocol, broker?: Pick<Broker, "authenticate">) {
+  constructor(protocol: Protocol) {
     this.#protocol = protocol;
-    this.#broker = broker;
   }
 
-  /** Whoever sent a request, by its `Authorization` header. */
-  ofRequest({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): Caller {
-    return this.of(socket, readCredential(headers.authorization));
+  /** Whoever sent a request. */
+  ofRequest({ raw, principal }: Pick<FastifyRequest, "raw" | "principal">): Caller {
+    return this.of(raw.socket, principal);
   }
 
-  of(socket: Socket, credential?: string): Caller {
+  /** A protocol may bring the principal later, see `logIn`. */
+  of(socket: Socket, principal: Principal = anonymous): Caller {
     const held = this.#bySocket.get(socket);
-    // What was wrong may be right by now: the key may be a new one.
-    if (held !== undefined && held.credential === credential && held.caller.principal.kind !== "rejected") {
-      return held.caller;
-    }
+    if (held?.caller.principal === principal) return held.caller;
     const certificate = held === undefined ? certificateOf(socket) : held.caller.certificate;
-    const principal = this.#broker?.authenticate(credential, certificate) ?? anonymous;
     const caller =
       held?.callers.get(principal) ?? new ConnectionCaller(socket, this.#protocol, { principal, certificate });
     const callers = held?.callers ?? new Map<Principal, Caller>();
-    this.#bySocket.set(socket, { credential, caller, callers: callers.set(principal, caller) });
+    this.#bySocket.set(socket, { caller, callers: callers.set(principal, caller) });
     return caller;
   }
 }

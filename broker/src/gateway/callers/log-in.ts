@@ -8,10 +8,10 @@ export interface Login {
 }
 
 /** The caller of a connection, as whoever gave the login. */
-export function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Caller {
+export async function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Promise<Caller> {
   const { address, protocol, certificate } = caller;
   return {
-    principal: broker.authenticate(toCredential(login), certificate),
+    principal: await broker.authenticate(toCredential(login), caller),
     address,
     protocol,
     certificate,

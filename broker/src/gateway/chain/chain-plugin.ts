@@ -14,7 +14,6 @@ export function registerChain(app: FastifyInstance, options: ChainReaderOptions,
     {
       path: "/chain",
       protocol: "chain",
-      broker: options.broker,
       logger: options.logger,
       answerLimit: { bytesMax: chainAnswerBytesMax, error: responseTooLarge, firstFits: false, shortResultBytesMax: 0 },
       call: (request) => reader.call(request),

@@ -12,7 +12,6 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
     {
       path: "/jsonrpc",
       protocol: "JSON-RPC",
-      broker: options.broker,
       logger: options.logger,
       answerLimit: {
         bytesMax: rpcAnswerBytesMax,

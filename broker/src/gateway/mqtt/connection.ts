@@ -197,7 +197,7 @@ export class Connection {
   async #open(packet: ConnectPacket): Promise<Opened> {
     const { version } = packet;
     const { broker, settings } = this.#parts;
-    const caller = logIn(broker, this.#parts.caller, { ...packet, password: packet.password?.toString() });
+    const caller = await logIn(broker, this.#parts.caller, { ...packet, password: packet.password?.toString() });
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
     const toConnack = (isSessionPresent: boolean): Buffer =>

@@ -22,7 +22,7 @@ export interface RestOptions {
 
 /** Every operation at its path under `/rest`, by GET and POST. */
 export function registerRest(app: FastifyInstance, options: RestOptions): void {
-  const callers = new ConnectionCallers("REST", options.broker);
+  const callers = new ConnectionCallers("REST");
   for (const name of operationNames) {
     app.route({
       method: ["GET", "POST"],
@@ -42,7 +42,7 @@ function createHandler(name: AskedOperation, options: RestOptions, callers: Conn
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     try {
       const reader = new RestReader(readParameters(request, rules), rules, request.headers);
-      const caller = callers.ofRequest(request.raw);
+      const caller = callers.ofRequest(request);
       const result = await options.runner.run(name, { ...context, reader, caller });
       return send(request, reply, result);
     } catch (error) {
@@ -62,7 +62,7 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
   return (request: FastifyRequest, reply: FastifyReply): void => {
     try {
       const reader = new RestReader(readParameters(request, rules), rules, request.headers);
-      broker.submit(callers.ofRequest(request.raw), readPublishCall(reader), (outcome) => settle(reply, outcome));
+      broker.submit(callers.ofRequest(request), readPublishCall(reader), (outcome) => settle(reply, outcome));
     } catch (error) {
       sendFailure(reply, error, { logger, operation });
     }

@@ -10,14 +10,14 @@ import { closeGraceMs } from "../shared/connection/limits.ts";
 import type { ConnectionMemory, UnfinishedInput } from "../shared/connection/memory.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
 import { parameterError } from "../shared/failure.ts";
-import { acceptConnect, VersionError } from "./accept.ts";
+import { type Accepted, acceptConnect, VersionError } from "./accept.ts";
 import { encodeFrame, type FrameOrder, HEART_BEAT } from "./codec/encode-frame.ts";
 import { type ClientFrame, findHeader, type Headers, type Version, versions } from "./codec/frame.ts";
 import { FrameError } from "./codec/frame-error.ts";
 import { FrameParser } from "./codec/frame-parser.ts";
 import { Dialogue } from "./dialogue.ts";
 import { HeartBeats } from "./heart-beats.ts";
-import { headBytesMax, headersMax } from "./limits.ts";
+import { expiryCheckMs, expiryWaitMsMax, headBytesMax, headersMax } from "./limits.ts";
 import type { StompMetrics } from "./metrics.ts";
 import type { Profile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
@@ -63,6 +63,7 @@ export class Connection {
   readonly #outbox: Outbox;
   readonly #unfinished: UnfinishedInput;
   readonly #connectTimeout: NodeJS.Timeout;
+  #expiry: NodeJS.Timeout | undefined;
   #version: Version = "1.2"; // until one is negotiated
   #opened: Opened | undefined;
   #isClosed = false;
@@ -153,13 +154,22 @@ export class Connection {
     if (frame.command !== "CONNECT" && frame.command !== "STOMP") {
       throw new FrameError(`${frame.command} came before CONNECT`);
     }
-    const { profile, server, newId, broker, metrics } = this.#parts;
-    const { version, heartBeat, headers } = acceptConnect(frame, { profile, server, session: newId() });
-    this.#version = version; // also of an ERROR that refuses the login
-    const [userName, password] = ["login", "passcode"].map((name) => findHeader(frame.headers, name));
-    const caller = logIn(broker, this.#parts.caller, { userName, password });
-    broker.admit(caller);
+    const { profile, server, newId, broker } = this.#parts;
+    const accepted = acceptConnect(frame, { profile, server, session: newId() });
+    this.#version = accepted.version; // also of an ERROR that refuses the login
     clearTimeout(this.#connectTimeout);
+    const [userName, password] = ["login", "passcode"].map((name) => findHeader(frame.headers, name));
+    const login = logIn(broker, this.#parts.caller, { userName, password });
+    this.#whileBusy(
+      login.then((caller) => this.#open(caller, accepted)),
+      undefined,
+    );
+  }
+
+  /** @throws BrokerError 100701, 200207. */
+  #open(caller: Caller, { version, heartBeat, headers }: Accepted): void {
+    if (this.#isClosed) return;
+    this.#parts.broker.admit(caller);
     this.#parser.use(version);
     const dialogue = new Dialogue({
       ...this.#parts,
@@ -180,8 +190,25 @@ export class Connection {
       onSilent: () => this.#fail(new FrameError("no heart-beat of the client came in time")),
     });
     this.#opened = { dialogue, beats };
+    this.#watchExpiry(caller);
     this.#write({ command: "CONNECTED", headers });
-    metrics.answered("CONNECTED");
+    this.#parts.metrics.answered("CONNECTED");
+  }
+
+  /** A connection without a subscription would outlive its credential. The broker has the last word: its clock never goes back. */
+  #watchExpiry(caller: Caller): void {
+    const { principal } = caller;
+    if (principal.kind !== "known" || principal.expiresAt === undefined) return;
+    const check = (): void => {
+      try {
+        this.#parts.broker.admit(caller);
+        this.#expiry = setTimeout(check, expiryCheckMs);
+      } catch (error) {
+        this.#fail(error);
+      }
+    };
+    const leftMs = principal.expiresAt - Date.now();
+    this.#expiry = setTimeout(check, Math.min(Math.max(leftMs, 0), expiryWaitMsMax));
   }
 
   #serve(frame: ClientFrame, { dialogue }: Opened): void {
@@ -247,6 +274,7 @@ export class Connection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#connectTimeout);
+    clearTimeout(this.#expiry);
     this.#unfinished.release();
     this.#outbox.close();
     this.#opened?.beats.close();

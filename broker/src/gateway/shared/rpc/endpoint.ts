@@ -1,6 +1,5 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Caller, Protocol } from "../../../engine/access/caller.ts";
-import type { Broker } from "../../../engine/broker.ts";
 import type { RpcError, RpcErrorName, RpcOutcome, RpcParams, RpcText } from "./message.ts";
 
 /** Most bytes of one answer, and the error in place of each result that would exceed it. */
@@ -27,8 +26,6 @@ export interface RpcEndpoint {
   /** Below the context segment. */
   readonly path: string;
   readonly protocol: Protocol;
-  /** Says who gave a credential. */
-  readonly broker: Pick<Broker, "authenticate">;
   readonly logger: Logger;
   readonly answerLimit: AnswerLimit;
   /** Takes a request that needs no promise of its own, and calls back once, now or later. False for any other, which is to be called. */

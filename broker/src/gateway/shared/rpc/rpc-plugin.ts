@@ -26,8 +26,8 @@ interface Context {
 
 /** JSON-RPC 2.0 by POST at the endpoint's path. */
 export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint, findHolding: FindHolding): void {
-  const { path, protocol, broker } = endpoint;
-  const context = { endpoint, callers: new ConnectionCallers(protocol, broker), slices: new Slices(), findHolding };
+  const { path, protocol } = endpoint;
+  const context = { endpoint, callers: new ConnectionCallers(protocol), slices: new Slices(), findHolding };
   app.post(path, { errorHandler: createErrorHandler(endpoint) }, (request, reply) =>
     answerPost(request, reply, context),
   );
@@ -45,7 +45,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
   if ("error" in parsed) return sendError(reply, parsed.error);
   const answer = await answerBody(parsed.result, {
     ...context,
-    caller: context.callers.ofRequest(request.raw),
+    caller: context.callers.ofRequest(request),
     findHolding: () => context.findHolding(request),
   });
   if (answer === undefined) return reply.status(204).send();

@@ -1,0 +1,60 @@
+import { beforeEach, expect, it } from "vitest";
+import { type LogFields, silentLogger } from "../../lib/logger.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { addressesMax, FailedLogIns, heldMs, heldPerAddressMax } from "./failed-log-ins.ts";
+
+let clock: VirtualClock;
+let lines: (LogFields | undefined)[];
+let failed: FailedLogIns;
+beforeEach(() => {
+  clock = new VirtualClock();
+  lines = [];
+  failed = new FailedLogIns({ clock, logger: { ...silentLogger, info: (_, fields) => lines.push(fields) } });
+});
+const note = (address: string) => failed.note({ address, protocol: "MQTT" }, "wrong");
+const noteMany = (address: string, count: number) => Array.from({ length: count }, () => note(address));
+
+it("answers 20 at once, then each after a second, and one more at once with each second", async () => {
+  expect(noteMany("10.0.0.1", 20).every((held) => held === undefined)).toBe(true);
+  const held = note("10.0.0.1");
+  let answered: boolean | undefined;
+  void held?.then((isAnswered) => (answered = isAnswered));
+  await clock.advance(heldMs - 1);
+  expect(answered).toBeUndefined();
+  await clock.advance(1);
+  expect(answered).toBe(true);
+  expect(note("10.0.0.1")).toBeUndefined();
+  expect(note("10.0.0.1")).toBeInstanceOf(Promise);
+});
+
+it("slows no other address", () => {
+  noteMany("10.0.0.1", 50);
+  expect(note("10.0.0.2")).toBeUndefined();
+});
+
+it("closes the connections of those beyond what may wait", async () => {
+  noteMany("10.0.0.1", 20 + heldPerAddressMax);
+  expect(await note("10.0.0.1")).toBe(false);
+});
+
+it("counts a /64 of IPv6 as one address", () => {
+  for (let host = 1; host <= 20; host += 1) note(`2001:db8:1:2::${host}`);
+  expect(note("2001:db8:1:2:3:4:5:6")).toBeInstanceOf(Promise);
+  expect(note("2001:db8:1:3::1")).toBeUndefined();
+  expect([note("::1"), note("::ffff:10.0.0.9")]).toEqual([undefined, undefined]);
+});
+
+it("remembers a bounded number of addresses", () => {
+  noteMany("10.0.0.1", 21);
+  for (let index = 0; index < addressesMax; index += 1) note(`host ${index}`);
+  expect(note("10.0.0.1")).toBeUndefined();
+});
+
+it("logs a bounded number of lines, with the address, and counts those that it leaves out", async () => {
+  noteMany("10.0.0.1", 1_000);
+  expect(lines).toHaveLength(20);
+  expect(lines[0]).toEqual({ address: "10.0.0.1", protocol: "MQTT", reason: "wrong" });
+  await clock.advance(1_000);
+  note("10.0.0.2");
+  expect(lines.at(-1)).toMatchObject({ address: "10.0.0.2", omitted: 980 });
+});

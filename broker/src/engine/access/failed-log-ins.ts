@@ -1,0 +1,102 @@
+import type { Logger } from "../../lib/logger.ts";
+import { Allowance } from "../../lib/allowance.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Protocol } from "./caller.ts";
+import type { ClientCertificate } from "./credential.ts";
+
+/** Where a credential came from. HTTP serves several protocols, and asks before it knows which. */
+export interface LogInOrigin {
+  readonly address: string | undefined;
+  readonly protocol: Protocol | "HTTP";
+  /** What the client showed. */
+  readonly certificate?: ClientCertificate | undefined;
+}
+
+/** Failed log-ins of one address that are answered at once; each second brings one more. */
+const atOnceMax = 20;
+/** How long any further one waits for its answer, in milliseconds. */
+export const heldMs = 1_000;
+/** Failed log-ins of one address that wait at once; the connections of further ones are closed without an answer. */
+export const heldPerAddressMax = 100;
+/** The same of all addresses together. */
+const heldMax = 2_000;
+/** Addresses that are remembered; a further one takes the place of the one that was quiet for longest. */
+export const addressesMax = 10_000;
+/** Lines of the log about failed log-ins that may come at once; each second brings one more. */
+const linesMax = 20;
+
+interface Address {
+  readonly allowance: Allowance;
+  held: number;
+}
+
+/**
+ * Slows whoever tries credentials: past a few, the answer to a wrong one comes late. The right one is never slowed, so that nobody can lock out others who come
+ * from the same address.
+ */
+export class FailedLogIns {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #addresses = new Map<string, Address>();
+  readonly #lines: Allowance;
+  #held = 0;
+  #omitted = 0;
+
+  constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#lines = new Allowance({ atOnce: linesMax, perSecond: 1 }, clock);
+  }
+
+  /** Notes a failed log-in. Undefined where it is answered at once; else whether it is answered at all, once the time for that has come. */
+  note(origin: LogInOrigin, reason: string): Promise<boolean> | undefined {
+    this.#log(origin, reason);
+    const address = this.#find(toNetwork(origin.address ?? ""));
+    if (address.allowance.take()) return undefined;
+    if (address.held >= heldPerAddressMax || this.#held >= heldMax) return Promise.resolve(false);
+    return this.#hold(address);
+  }
+
+  #hold(address: Address): Promise<boolean> {
+    address.held += 1;
+    this.#held += 1;
+    return new Promise((resolve) => {
+      this.#clock.after(heldMs, () => {
+        address.held -= 1;
+        this.#held -= 1;
+        resolve(true);
+      });
+    });
+  }
+
+  /** The latest is last, so that the first is the one to forget. */
+  #find(network: string): Address {
+    const known = this.#addresses.get(network);
+    const address = known ?? { allowance: new Allowance({ atOnce: atOnceMax, perSecond: 1 }, this.#clock), held: 0 };
+    if (known !== undefined) this.#addresses.delete(network);
+    else if (this.#addresses.size >= addressesMax) {
+      const [oldest = ""] = this.#addresses.keys();
+      this.#addresses.delete(oldest);
+    }
+    this.#addresses.set(network, address);
+    return address;
+  }
+
+  #log({ address, protocol }: LogInOrigin, reason: string): void {
+    if (!this.#lines.take()) {
+      this.#omitted += 1;
+      return;
+    }
+    const omitted = this.#omitted === 0 ? {} : { omitted: this.#omitted };
+    this.#omitted = 0;
+    this.#logger.info("log-in refused", { address, protocol, reason, ...omitted });
+  }
+}
+
+/** Whoever has one address of IPv6 has all of its /64. */
+function toNetwork(address: string): string {
+  if (!address.includes(":") || address.includes(".")) return address;
+  const [front = "", back] = address.split("::");
+  const groups = front.split(":").slice(0, 4);
+  return back === undefined || groups.length === 4 ? `${groups.join(":")}::` : address;
+}

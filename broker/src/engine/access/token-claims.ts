@@ -1,0 +1,102 @@
+import { isRuleFilter, type AccessRule, ruleActions, variableCharactersMax } from "../../domain/access-rule.ts";
+
+/** What the claims of an issuer's tokens mean. */
+export interface TokenMapping {
+  /** Names the principal. */
+  readonly principalClaim: string;
+  /** The tenant of all its principals; undefined where a claim names it, or where they have none. */
+  readonly tenant: string | undefined;
+  readonly tenantClaim: string | undefined;
+  /** Holds a list of texts, or one text with spaces between. */
+  readonly rolesClaim: string;
+  /** The broker's roles for each text of that claim. Others give none. */
+  readonly roles: ReadonlyMap<string, readonly string[]>;
+  /** Roles of everybody with a token. */
+  readonly defaultRoles: readonly string[];
+  /** Holds rules; undefined where tokens bring none of their own. */
+  readonly aclClaim: string | undefined;
+}
+
+/** Whom a token names, and what it allows. */
+export interface TokenSubject {
+  readonly principal: string;
+  readonly tenant: string | undefined;
+  readonly roles: readonly string[];
+  readonly rules: readonly AccessRule[];
+}
+
+/** Rules of one token. */
+const aclRulesMax = 100;
+/** Of a principal or tenant: what cannot widen a filter, and stays one level of it. */
+const namePattern = new RegExp(`^[0-9A-Za-z._@|:=~-]{1,${variableCharactersMax}}$`);
+/** Owns what was made without a credential. */
+const reservedName = "anonymous";
+
+/** Why claims name nobody, or nobody's rules. */
+export class ClaimsFault extends Error {
+  override readonly name = "ClaimsFault";
+}
+
+/** @throws ClaimsFault in words for the client. */
+export function readClaims(claims: Readonly<Record<string, unknown>>, mapping: TokenMapping): TokenSubject {
+  const principal = readName(claims, mapping.principalClaim);
+  const tenant =
+    mapping.tenant ?? (mapping.tenantClaim === undefined ? undefined : readName(claims, mapping.tenantClaim));
+  const named = readTexts(findClaim(claims, mapping.rolesClaim)).flatMap((text) => mapping.roles.get(text) ?? []);
+  const roles = [...new Set([...mapping.defaultRoles, ...named])];
+  return { principal, tenant, roles, rules: readRules(claims, mapping.aclClaim) };
+}
+
+function readName(claims: Readonly<Record<string, unknown>>, claim: string): string {
+  const name = findClaim(claims, claim);
+  if (typeof name === "string" && namePattern.test(name) && name !== reservedName) return name;
+  throw new ClaimsFault(`the token's claim ${claim} is no name of up to ${variableCharactersMax} plain characters`);
+}
+
+/** A claim by its name, or by a path with dots, such as `realm_access.roles`. */
+function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let value: unknown = claims;
+  for (const part of name.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[part]; // It has this own property.
+  }
+  return value;
+}
+
+function readTexts(value: unknown): readonly string[] {
+  if (typeof value === "string") return value.split(" ");
+  return Array.isArray(value) ? value.filter((text) => typeof text === "string") : [];
+}
+
+/** A token with one rule that cannot be read is refused: it may be the one that denies. */
+function readRules(claims: Readonly<Record<string, unknown>>, claim: string | undefined): readonly AccessRule[] {
+  const value = claim === undefined ? undefined : findClaim(claims, claim);
+  if (claim === undefined || value === undefined) return [];
+  const rules = Array.isArray(value) && value.length <= aclRulesMax ? value.map(toRule) : [undefined];
+  const known = rules.filter((rule) => rule !== undefined);
+  if (known.length === rules.length) return known;
+  throw new ClaimsFault(`the token's claim ${claim} is no list of up to ${aclRulesMax} rules`);
+}
+
+const ruleFields = new Set(["effect", "actions", "groupId", "filter"]);
+const knownActions = new Set<unknown>(ruleActions);
+
+function toRule(value: unknown): AccessRule | undefined {
+  if (typeof value !== "object" || value === null || Object.keys(value).some((key) => !ruleFields.has(key))) {
+    return undefined;
+  }
+  const { effect = "allow", actions, groupId, filter } = value as Readonly<Record<string, unknown>>; // It has no other fields.
+  if (effect !== "allow" && effect !== "deny") return undefined;
+  if (!Array.isArray(actions) || actions.length === 0 || !actions.every(isAction)) return undefined;
+  if (!isOptionalText(groupId) || !isOptionalText(filter)) return undefined;
+  return filter === undefined || isRuleFilter(filter) ? { effect, actions, groupId, filter } : undefined;
+}
+
+function isAction(value: unknown): value is AccessRule["actions"][number] {
+  return knownActions.has(value);
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || (typeof value === "string" && value !== "");
+}

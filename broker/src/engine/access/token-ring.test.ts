@@ -1,0 +1,147 @@
+import { createHash } from "node:crypto";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { ForwardClock } from "../../lib/forward-clock.ts";
+import type { TokenVerdict } from "../../ports/token-verifier.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import type { TokenMapping } from "./token-claims.ts";
+import { TokenRing } from "./token-ring.ts";
+
+const issuer = "https://issuer.example";
+const roles = new Map<string, readonly AccessRule[]>([
+  ["producer", [{ effect: "allow", actions: ["publish"], filter: "${tenant}/${principal}/#" }]],
+]);
+const plain: TokenMapping = {
+  principalClaim: "sub",
+  tenant: "acme",
+  tenantClaim: undefined,
+  rolesClaim: "realm_access.roles",
+  roles: new Map([["writer", ["producer"]]]),
+  defaultRoles: [],
+  aclClaim: undefined,
+};
+const ownRules = [{ actions: ["read"], filter: "a/#" }];
+
+let clock: VirtualClock;
+let verified: string[];
+let trusted: boolean;
+let answer: () => TokenVerdict | Promise<TokenVerdict>;
+const claims = { sub: "shop", realm_access: { roles: ["writer", "unknown"] }, acl: ownRules };
+const good = (own: object = claims): TokenVerdict => ({
+  status: "verified",
+  issuer,
+  signer: "key",
+  claims: { ...own },
+  expiresAt: clock.now() + 60_000,
+});
+function ringOf(mapping: Partial<TokenMapping> = {}): TokenRing {
+  return new TokenRing({
+    verifier: {
+      start: async () => {},
+      stop: async () => {},
+      verify: async (token) => {
+        verified.push(token);
+        return answer();
+      },
+      trusts: () => trusted,
+      findWarning: () => undefined,
+    },
+    mappings: new Map([[issuer, { ...plain, ...mapping }]]),
+    roles,
+    sha256: (text) => createHash("sha256").update(text).digest("hex"),
+    time: new ForwardClock(clock),
+    onChanged: () => {},
+  });
+}
+beforeEach(() => {
+  clock = new VirtualClock();
+  [verified, trusted] = [[], true];
+  answer = () => good();
+});
+
+it("verifies a token once, also when it comes several times at once, until it expires", async () => {
+  const ring = ringOf();
+  const [first, second] = await Promise.all([ring.authenticate("a.b.c"), ring.authenticate("a.b.c")]);
+  expect(first).toBe(second);
+  expect(ring.authenticate("a.b.c")).toBe(first);
+  expect(verified).toHaveLength(1);
+  await clock.advance(60_000);
+  answer = () => ({ status: "refused", reason: "the token is expired" });
+  expect(await ring.authenticate("a.b.c")).toMatchObject({ kind: "rejected", reason: "the token is expired" });
+  expect(first.kind === "known" && ring.findFault(first)).toBe("the token is expired");
+});
+
+it("a clock that is set back revives no expired token", async () => {
+  const ring = ringOf();
+  const principal = await ring.authenticate("a.b.c");
+  await clock.advance(60_000);
+  expect(principal.kind === "known" && ring.findFault(principal)).toBe("the token is expired");
+  clock.step(-3_600_000);
+  expect(principal.kind === "known" && ring.findFault(principal)).toBe("the token is expired");
+});
+
+it("asks again for a token whose key is not trusted any more", async () => {
+  const ring = ringOf();
+  const principal = await ring.authenticate("a.b.c");
+  trusted = false;
+  expect(principal.kind === "known" && ring.findFault(principal)).toContain("not trusted");
+  await ring.authenticate("a.b.c");
+  expect(verified).toHaveLength(2);
+});
+
+it("remembers 10,000 tokens, and verifies an older one again", async () => {
+  const ring = ringOf();
+  for (let count = 0; count <= 10_000; count += 1) await ring.authenticate(`a.${count}.c`);
+  expect(ring.authenticate("a.1.c")).not.toBeInstanceOf(Promise);
+  expect(ring.authenticate("a.0.c")).toBeInstanceOf(Promise);
+});
+
+it("refuses as busy beyond 1,000 tokens that are being verified", async () => {
+  const ring = ringOf();
+  const waiting = createDeferred<TokenVerdict>();
+  answer = () => waiting.promise;
+  const all = Array.from({ length: 1_000 }, (_, index) => ring.authenticate(`a.${index}.c`));
+  expect(ring.authenticate("x.y.z")).toMatchObject({ kind: "rejected", error: { code: 200_300 } });
+  waiting.resolve(good());
+  await Promise.all(all);
+});
+
+it("binds the mapped roles to the claims, and grants no role that is not mapped", async () => {
+  const principal = await ringOf().authenticate("a.b.c");
+  expect(principal).toMatchObject({ kind: "known", id: "acme/shop", tenant: "acme" });
+  const allows = (topic: string): boolean =>
+    principal.kind === "known" && principal.rules.allows("publish", { groupId: "1", topic });
+  expect([allows("acme/shop/x"), allows("acme/other"), allows("globex/shop/x")]).toEqual([true, false, false]);
+  expect(principal.kind === "known" && principal.rules.rules).toHaveLength(1);
+});
+
+it("takes rules of a claim only where one is configured", async () => {
+  const principal = await ringOf({ aclClaim: "acl" }).authenticate("a.b.c");
+  expect(principal.kind === "known" && principal.rules.allows("read", { groupId: "1", topic: "a/b" })).toBe(true);
+});
+
+describe("refuses claims", () => {
+  it.each([
+    ["without a principal", {}, {}],
+    ["whose principal has a slash", { sub: "a/b" }, {}],
+    ["whose principal is a wildcard", { sub: "+" }, {}],
+    ["whose principal is too long", { sub: "a".repeat(65) }, {}],
+    ["whose principal is reserved", { sub: "anonymous" }, {}],
+    ["whose principal is an inherited property", {}, { principalClaim: "__proto__" }],
+    ["without the tenant that a claim names", { sub: "a" }, { tenant: undefined, tenantClaim: "org" }],
+    ["whose rules are no list", { sub: "a", acl: "all" }, { aclClaim: "acl" }],
+    ["with a rule that cannot be read", { sub: "a", acl: [...ownRules, { actions: ["fly"] }] }, { aclClaim: "acl" }],
+    ["with a rule that has more fields", { sub: "a", acl: [{ actions: ["read"], not: 1 }] }, { aclClaim: "acl" }],
+    ["with a filter that is none", { sub: "a", acl: [{ actions: ["read"], filter: "a/#/b" }] }, { aclClaim: "acl" }],
+  ])("%s", async (_, own, mapping) => {
+    answer = () => good(own);
+    expect(await ringOf(mapping).authenticate("a.b.c")).toMatchObject({ kind: "rejected" });
+  });
+});
+
+it("knows what has the form of a token", () => {
+  expect(
+    ["a.b.c", "a.b.", "a.b", "a.b.c.d", "a b.c.d", `${"a".repeat(13_000)}.b.c`].map((text) => TokenRing.isToken(text)),
+  ).toEqual([true, false, false, false, false, false]);
+});

@@ -1,0 +1,120 @@
+import { BrokerError } from "@stele/wire";
+import { type AccessRule, bindRules } from "../../domain/access-rule.ts";
+import type { ForwardClock } from "../../lib/forward-clock.ts";
+import type { TokenVerdict, TokenVerifier, VerifiedToken } from "../../ports/token-verifier.ts";
+import { type Known, type Owner, toOwnerId, type Principal, type Rejected } from "./caller.ts";
+import { RuleSet } from "./rule-set.ts";
+import { ClaimsFault, readClaims, type TokenMapping } from "./token-claims.ts";
+
+/** Longest token, in characters. */
+const tokenCharactersMax = 12 * 1024;
+/** Verified tokens that are remembered; a further one takes the place of the oldest, which is verified again when it comes. */
+const tokensKeptMax = 10_000;
+/** Tokens that are being verified at once; further ones are refused as busy. */
+const verifyingMax = 1_000;
+
+/** Three parts in Base64 for URLs (RFC 7515, section 7.1). */
+const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+export interface TokenOptions {
+  readonly verifier: TokenVerifier;
+  /** What the tokens of each issuer mean. */
+  readonly mappings: ReadonlyMap<string, TokenMapping>;
+}
+
+export interface TokenRingParts extends TokenOptions {
+  readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
+  readonly sha256: (text: string) => string;
+  /** The time that tokens are judged by. */
+  readonly time: Pick<ForwardClock, "now">;
+  /** Called when the keys of an issuer were removed: somebody's rights may have ended. */
+  readonly onChanged: () => void;
+}
+
+/** Knows callers by signed tokens. A token is verified once, and remembered by its digest until it expires. */
+export class TokenRing {
+  readonly #parts: TokenRingParts;
+  readonly #known = new Map<string, Known>();
+  readonly #verifying = new Map<string, Promise<Known | Rejected>>();
+
+  constructor(parts: TokenRingParts) {
+    this.#parts = parts;
+  }
+
+  start(): Promise<void> {
+    return this.#parts.verifier.start(this.#parts.onChanged);
+  }
+
+  stop(): Promise<void> {
+    return this.#parts.verifier.stop();
+  }
+
+  /** Whether a credential has the form of a token. */
+  static isToken(credential: string): boolean {
+    return credential.length <= tokenCharactersMax && tokenPattern.test(credential);
+  }
+
+  /** At once for a token that was verified before. */
+  authenticate(token: string): Principal | Promise<Principal> {
+    const digest = this.#parts.sha256(token);
+    const known = this.#known.get(digest);
+    if (known !== undefined && this.findFault(known) === undefined) return known;
+    this.#known.delete(digest);
+    const verifying = this.#verifying.get(digest);
+    if (verifying !== undefined) return verifying;
+    if (this.#verifying.size >= verifyingMax) return undecided(`${verifyingMax} tokens are being verified`);
+    const begun = this.#verify(token, digest).finally(() => this.#verifying.delete(digest));
+    this.#verifying.set(digest, begun);
+    return begun;
+  }
+
+  /** Why a principal that was known by a token has no rights any more. */
+  findFault({ expiresAt = 0, token }: Known): string | undefined {
+    if (token === undefined || expiresAt <= this.#parts.time.now()) return "the token is expired";
+    return this.#parts.verifier.trusts(token) ? undefined : "the key that signed the token is not trusted any more";
+  }
+
+  findWarning(): string | undefined {
+    return this.#parts.verifier.findWarning();
+  }
+
+  async #verify(token: string, digest: string): Promise<Known | Rejected> {
+    const { verifier, time } = this.#parts;
+    const principal = this.#toPrincipal(await verifier.verify(token, time.now()));
+    if (principal.kind === "known") this.#remember(digest, principal);
+    return principal;
+  }
+
+  #toPrincipal(verdict: TokenVerdict): Known | Rejected {
+    if (verdict.status === "undecided") return undecided(verdict.reason);
+    if (verdict.status === "refused") return { kind: "rejected", reason: verdict.reason };
+    try {
+      return this.#toKnown(verdict);
+    } catch (error) {
+      if (error instanceof ClaimsFault) return { kind: "rejected", reason: error.message };
+      throw error;
+    }
+  }
+
+  #toKnown({ issuer, signer, claims, expiresAt }: VerifiedToken): Known {
+    const mapping = this.#parts.mappings.get(issuer);
+    if (mapping === undefined) throw new ClaimsFault("the token is of no issuer that the broker trusts");
+    const { principal, tenant, roles, rules } = readClaims(claims, mapping);
+    const all = [...roles.flatMap((role) => this.#parts.roles.get(role) ?? []), ...rules];
+    const id: Owner = toOwnerId(principal, tenant);
+    const bound = new RuleSet(bindRules(all, { principal, tenant }));
+    return { kind: "known", id, tenant, rules: bound, expiresAt, keyId: undefined, token: { issuer, signer } };
+  }
+
+  #remember(digest: string, principal: Known): void {
+    if (this.#known.size >= tokensKeptMax) {
+      const [oldest = ""] = this.#known.keys();
+      this.#known.delete(oldest);
+    }
+    this.#known.set(digest, principal);
+  }
+}
+
+function undecided(details: string): Rejected {
+  return { kind: "rejected", reason: details, error: new BrokerError("busy", { details }) };
+}

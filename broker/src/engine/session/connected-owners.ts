@@ -1,0 +1,77 @@
+import { BrokerError } from "@stele/wire";
+import { DueBuckets } from "../../lib/due-buckets.ts";
+import { ForwardClock } from "../../lib/forward-clock.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Access } from "../access/access.ts";
+import { type ChangedOwners, type Owner, ownerOf } from "../access/caller.ts";
+import type { WillOrder } from "../broker.ts";
+import type { EngineLimits } from "../limits.ts";
+import { checkRightsOf, type Connected, willBytes } from "./connected.ts";
+
+export interface ConnectedOwnersParts {
+  readonly access: Access;
+  readonly clock: Clock;
+  readonly limits: Pick<EngineLimits, "willBytesMax">;
+}
+
+/** Connected sessions by their principals and by the times at which their credentials expire, so that a check costs what has changed; and what their wills take. */
+export class ConnectedOwners {
+  readonly #access: Access;
+  readonly #willBytesMax: number;
+  #willBytes = 0;
+  readonly #time: ForwardClock;
+  readonly #byOwner = new Map<Owner, Set<Connected>>();
+  readonly #expiring = new DueBuckets<Connected>();
+
+  constructor({ access, clock, limits }: ConnectedOwnersParts) {
+    this.#access = access;
+    this.#willBytesMax = limits.willBytesMax;
+    this.#time = new ForwardClock(clock);
+  }
+
+  add(known: Connected): void {
+    const owner = ownerOf(known.principal);
+    const owned = this.#byOwner.get(owner);
+    if (owned === undefined) this.#byOwner.set(owner, new Set([known]));
+    else owned.add(known);
+    this.#willBytes += willBytes(known.will);
+    this.#await(known);
+  }
+
+  delete(known: Connected): void {
+    const owner = ownerOf(known.principal);
+    const owned = this.#byOwner.get(owner);
+    owned?.delete(known);
+    this.#willBytes -= willBytes(known.will);
+    if (owned?.size === 0) this.#byOwner.delete(owner);
+    const expiresAt = expiryOf(known);
+    if (expiresAt !== undefined) this.#expiring.delete(known, expiresAt);
+  }
+
+  /** @throws BrokerError 200300. */
+  checkRoomForWill(will: WillOrder | undefined): void {
+    if (this.#willBytes + willBytes(will) <= this.#willBytesMax) return;
+    throw new BrokerError("busy", { details: `the wills kept at this node have ${this.#willBytesMax} bytes` });
+  }
+
+  /** Ends the connections of those that are not admitted any more. To be called several times a second. */
+  check(changed: ChangedOwners): void {
+    const owners = changed === "all" ? [...this.#byOwner.keys()] : changed;
+    for (const owner of owners) {
+      for (const known of this.#byOwner.get(owner) ?? []) checkRightsOf(known, this.#access);
+    }
+    for (const known of this.#expiring.takeDue(this.#time.now())) {
+      checkRightsOf(known, this.#access);
+      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#await(known); // due within the bucket
+    }
+  }
+
+  #await(known: Connected): void {
+    const expiresAt = expiryOf(known);
+    if (expiresAt !== undefined) this.#expiring.add(known, expiresAt);
+  }
+}
+
+function expiryOf({ principal }: Connected): number | undefined {
+  return principal.kind === "known" ? principal.expiresAt : undefined;
+}

@@ -1,0 +1,140 @@
+import type { Logger } from "../lib/logger.ts";
+import { pause } from "../lib/pause.ts";
+import { ReportedTrouble } from "../lib/reported-trouble.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type IssuerKey, parseIssuerKeys } from "./issuer-keys.ts";
+import { isKeyUrl } from "./key-source.ts";
+
+/** Pause between two looks at a file of keys, and after a fetch that failed. */
+const fileReadEveryMs = 1_000;
+const retryMs = 5_000;
+/** Pause between two fetches of keys. A key that its issuer removes is not trusted any more after that. */
+const fetchEveryMs = 60_000;
+/** Shortest time between two fetches for tokens that name an unknown key. */
+const earlyFetchMs = 5_000;
+/** How long keys are trusted that cannot be read again. */
+export const keysTrustedMsMax = 3_600_000;
+
+export interface IssuerOptions {
+  readonly issuer: string;
+  readonly audience: readonly string[];
+  readonly algorithms: readonly string[];
+  /** Path or URL of a JWK set, or path of a public key in PEM. */
+  readonly keys: string;
+}
+
+export interface IssuerDependencies {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Reads the document at a place. */
+  readonly read: (place: string, signal: AbortSignal) => Promise<string>;
+}
+
+/** The keys of one issuer, kept up to date. */
+export class Issuer {
+  readonly options: IssuerOptions;
+  readonly #parts: IssuerDependencies;
+  readonly #trouble: ReportedTrouble;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #refreshing: Promise<void> | undefined;
+  #text = "";
+  #keys: readonly IssuerKey[] = [];
+  #thumbprints: ReadonlySet<string> = new Set();
+  /** On the monotonic clock; undefined while they were never read. */
+  #readAt: number | undefined;
+  #triedAt = 0;
+  #onChanged: () => void = () => {};
+
+  constructor(options: IssuerOptions, parts: IssuerDependencies) {
+    this.options = options;
+    this.#parts = parts;
+    const logger = parts.logger.child({ issuer: options.issuer, keys: options.keys });
+    this.#trouble = new ReportedTrouble(logger, "keys of a token issuer not read", "keys of a token issuer read again");
+  }
+
+  /** `onChanged` is called after keys were removed. */
+  async start(onChanged: () => void): Promise<void> {
+    this.#onChanged = onChanged;
+    await this.#refresh();
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#refreshing;
+  }
+
+  trusts(thumbprint: string): boolean {
+    return this.#thumbprints.has(thumbprint) && this.findFault() === undefined;
+  }
+
+  /** Why no token can be judged; undefined where tokens can. */
+  findFault(): string | undefined {
+    const isTrusted = this.#readAt !== undefined && this.#parts.clock.monotonic() - this.#readAt <= keysTrustedMsMax;
+    return isTrusted ? undefined : "the keys of the token's issuer cannot be read at the moment";
+  }
+
+  /** What the operator has to see to. */
+  findWarning(): string | undefined {
+    const { reason } = this.#trouble;
+    const { issuer, keys } = this.options;
+    return reason === undefined
+      ? undefined
+      : `the keys of the token issuer ${issuer} cannot be read at ${keys}: ${reason}`;
+  }
+
+  /** Keys that may have signed a token with this key identifier; reads them anew, not too often, where none has it. */
+  async candidates(kid: string | undefined): Promise<readonly IssuerKey[]> {
+    const known = this.#matching(kid);
+    if (known.length > 0) return known;
+    const isEarly = this.#parts.clock.monotonic() - this.#triedAt < earlyFetchMs;
+    if (isEarly && this.#refreshing === undefined) return known;
+    await this.#refresh();
+    return this.#matching(kid);
+  }
+
+  #matching(kid: string | undefined): readonly IssuerKey[] {
+    return this.#keys.filter((key) => key.kid === undefined || kid === undefined || key.kid === kid);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    const periodMs = isKeyUrl(this.options.keys) ? fetchEveryMs : fileReadEveryMs;
+    for (;;) {
+      const isTroubled = this.#trouble.reason !== undefined;
+      await pause(this.#parts.clock, isTroubled ? Math.min(periodMs, retryMs) : periodMs, signal);
+      if (signal.aborted) return;
+      await this.#refresh();
+    }
+  }
+
+  /** One at a time. Never rejects. */
+  #refresh(): Promise<void> {
+    this.#refreshing ??= this.#read().finally(() => void (this.#refreshing = undefined));
+    return this.#refreshing;
+  }
+
+  async #read(): Promise<void> {
+    const { clock, read } = this.#parts;
+    this.#triedAt = clock.monotonic();
+    const startedAt = this.#triedAt;
+    try {
+      const text = await read(this.options.keys, this.#stopping.signal);
+      if (text !== this.#text) this.#take(parseIssuerKeys(text), text);
+      this.#readAt = startedAt;
+      this.#trouble.done();
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) this.#trouble.failed(error);
+    }
+  }
+
+  #take(keys: readonly IssuerKey[], text: string): void {
+    const former = this.#thumbprints;
+    this.#keys = keys;
+    this.#text = text;
+    this.#thumbprints = new Set(keys.map(({ thumbprint }) => thumbprint));
+    if ([...former].some((thumbprint) => !this.#thumbprints.has(thumbprint))) this.#onChanged();
+  }
+}

@@ -1,0 +1,168 @@
+import { createHmac, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../lib/logger.ts";
+import { VirtualClock } from "../ports/testing/virtual-clock.ts";
+import { keysTrustedMsMax } from "./issuer.ts";
+import { JwtVerifier } from "./jwt-verifier.ts";
+import { TestIssuer, toKeySet } from "./testing/token-issuer.ts";
+
+const place = "https://issuer.example/keys";
+let clock: VirtualClock;
+let issuer: TestIssuer;
+let documents: Record<string, string | undefined>;
+let reads: number;
+let changes: number;
+let verifier: JwtVerifier;
+beforeEach(async () => {
+  clock = new VirtualClock();
+  issuer = await TestIssuer.create("https://issuer.example");
+  documents = { [place]: toKeySet(issuer) };
+  [reads, changes] = [0, 0];
+  const read = async (asked: string): Promise<string> => {
+    reads += 1;
+    const text = documents[asked];
+    if (text === undefined) throw new Error("gone");
+    return text;
+  };
+  const options = { issuer: issuer.name, audience: ["stele"], algorithms: ["ES256", "RS256"], keys: place };
+  verifier = new JwtVerifier([options], { clock, logger: silentLogger, read });
+  await verifier.start(() => void (changes += 1));
+});
+afterEach(() => verifier.stop());
+
+const seconds = (): number => Math.floor(clock.now() / 1000);
+const valid = () => ({ exp: seconds() + 60 });
+const judge = async (token: string | Promise<string>) => verifier.verify(await token, clock.now());
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+it("verifies a token, and says when it expires and by whom it was signed", async () => {
+  const verdict = await judge(issuer.sign({ ...valid(), sub: "one" }));
+  expect(verdict).toMatchObject({ status: "verified", issuer: issuer.name, expiresAt: (seconds() + 60) * 1000 });
+  expect(verdict.status === "verified" && [verdict.claims["sub"], verifier.trusts(verdict)]).toEqual(["one", true]);
+});
+
+describe("refuses a token", () => {
+  it.each([
+    ["that is expired", () => ({ exp: seconds() }), "expired"],
+    ["that never expires", () => ({}), "does not say when it expires"],
+    ["that is not valid yet", () => ({ ...valid(), nbf: seconds() + 61 }), "not valid yet"],
+    ["for another audience", () => ({ ...valid(), aud: "other" }), "another audience"],
+    ["of another issuer", () => ({ ...valid(), iss: "https://other.example" }), "no issuer"],
+  ])("%s", async (_, toClaims, reason) => {
+    expect(await judge(issuer.sign(toClaims()))).toMatchObject({
+      status: "refused",
+      reason: expect.stringContaining(reason),
+    });
+  });
+
+  it("whose issuer's clock is more than a minute ahead, and no other", async () => {
+    expect(await judge(issuer.sign({ ...valid(), nbf: seconds() + 60 }))).toMatchObject({ status: "verified" });
+  });
+
+  it("that another key has signed under the same identifier", async () => {
+    const forger = await TestIssuer.create(issuer.name, issuer.kid);
+    expect(await judge(forger.sign(valid()))).toMatchObject({
+      status: "refused",
+      reason: expect.stringContaining("fits"),
+    });
+  });
+
+  it("without a signature (alg none)", async () => {
+    const claims = part({ iss: issuer.name, aud: "stele", sub: "x", ...valid() });
+    for (const alg of ["none", "None", "NONE"]) {
+      expect(await judge(`${part({ alg })}.${claims}.`)).toMatchObject({ status: "refused" });
+      expect(await judge(`${part({ alg })}.${claims}.AA`)).toMatchObject({ status: "refused" });
+    }
+  });
+
+  it("signed with the public key as a shared secret (HMAC confusion)", async () => {
+    const pem = createPublicKey({ key: issuer.jwk as never, format: "jwk" }).export({ type: "spki", format: "pem" });
+    const head = `${part({ alg: "HS256", kid: issuer.kid })}.${part({ iss: issuer.name, aud: "stele", ...valid() })}`;
+    for (const secret of [pem, JSON.stringify(issuer.jwk), ""]) {
+      const signature = createHmac("sha256", secret).update(head).digest("base64url");
+      expect(await judge(`${head}.${signature}`)).toMatchObject({ status: "refused" });
+    }
+  });
+
+  it("of an algorithm that is not configured, though the key fits", async () => {
+    const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    documents[place] = JSON.stringify({ keys: [publicKey.export({ format: "jwk" })] });
+    await clock.advance(60_000);
+    const head = `${part({ alg: "PS256" })}.${part({ iss: issuer.name, aud: "stele", ...valid() })}`;
+    expect(await judge(`${head}.AAAA`)).toMatchObject({
+      status: "refused",
+      reason: "the token's algorithm is not allowed",
+    });
+  });
+
+  it("whose header brings a key of its own, or an extension that must be understood", async () => {
+    const forger = await TestIssuer.create(issuer.name, "own");
+    expect(await judge(forger.sign(valid(), { jwk: forger.jwk }))).toMatchObject({ status: "refused" });
+    expect(await judge(forger.sign(valid(), { jku: "https://forger.example" }))).toMatchObject({ status: "refused" });
+    const [, claims = ""] = (await issuer.sign(valid())).split(".");
+    const head = part({ alg: "ES256", kid: issuer.kid, crit: ["x"], x: 1 });
+    expect(await judge(`${head}.${claims}.AAAA`)).toMatchObject({ status: "refused" });
+  });
+
+  it.each(["a.b.c", "..", `${part({ alg: "ES256" })}.${part(null)}.AA`, `${part([])}.${part({ iss: 1 })}.AA`])(
+    "that is malformed: %s",
+    async (text) => expect(await judge(text)).toMatchObject({ status: "refused" }),
+  );
+});
+
+describe("keys", () => {
+  it("of a new identifier are read at once, but not more often than every five seconds", async () => {
+    const next = await TestIssuer.create(issuer.name, "two");
+    await clock.advance(5_000);
+    documents[place] = toKeySet(issuer, next);
+    expect(await judge(next.sign(valid()))).toMatchObject({ status: "verified" });
+    expect(reads).toBe(2);
+    const unknown = await TestIssuer.create(issuer.name, "three");
+    for (let count = 0; count < 5; count += 1) await judge(unknown.sign(valid()));
+    expect(reads).toBe(2);
+    await clock.advance(5_000);
+    await Promise.all([1, 2, 3].map(async () => judge(unknown.sign(valid()))));
+    expect(reads).toBe(3);
+  });
+
+  it("that were removed are not trusted any more within a minute, and somebody is told", async () => {
+    const verdict = await judge(issuer.sign(valid()));
+    documents[place] = toKeySet(await TestIssuer.create(issuer.name, "two"));
+    await clock.advance(60_000);
+    expect(verdict.status === "verified" && verifier.trusts(verdict)).toBe(false);
+    expect(changes).toBe(1);
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "refused" });
+  });
+
+  it("that cannot be read again are trusted for an hour, with a warning, and then no token is judged", async () => {
+    const token = await issuer.sign({ exp: seconds() + 100_000 });
+    documents[place] = undefined;
+    await clock.advance(60_000);
+    expect(verifier.findWarning()).toContain(`cannot be read at ${place}: gone`);
+    expect(await judge(token)).toMatchObject({ status: "verified" });
+    await clock.advance(keysTrustedMsMax);
+    expect(await judge(token)).toMatchObject({ status: "undecided" });
+    documents[place] = toKeySet(issuer);
+    await clock.advance(5_000);
+    expect(await judge(token)).toMatchObject({ status: "verified" });
+    expect(verifier.findWarning()).toBeUndefined();
+  });
+
+  it("of a document that is none, or holds only secret or short keys, do not replace those that are known", async () => {
+    const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
+    for (const text of ["<html>", "{}", '{"keys":[{"kty":"oct","k":"AAAA"}]}', JSON.stringify({ keys: [short] })]) {
+      documents[place] = text;
+      await clock.advance(60_000);
+      expect(verifier.findWarning(), text).toContain(place);
+      expect(await judge(issuer.sign(valid())), text).toMatchObject({ status: "verified" });
+    }
+  });
+
+  it("may be one public key in PEM", async () => {
+    documents[place] = createPublicKey({ key: issuer.jwk as never, format: "jwk" })
+      .export({ type: "spki", format: "pem" })
+      .toString();
+    await clock.advance(60_000);
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+  });
+});

@@ -1,0 +1,119 @@
+import { decodeJwt, decodeProtectedHeader, errors, type JWTVerifyResult, jwtVerify } from "jose";
+import type { RefusedToken, TokenVerdict, TokenVerifier, VerifiedToken } from "../ports/token-verifier.ts";
+import { Issuer, type IssuerDependencies, type IssuerOptions } from "./issuer.ts";
+import type { IssuerKey } from "./issuer-keys.ts";
+
+/** By how much the clock of an issuer may be ahead, in seconds. */
+const notBeforeToleranceSeconds = 60;
+/** Keys that one token is tried with. */
+const candidatesMax = 8;
+
+/** Verifies tokens by `jose`. Whatever a token's header says, only the configured algorithms and the issuer's own keys count. */
+export class JwtVerifier implements TokenVerifier {
+  readonly #issuers: ReadonlyMap<string, Issuer>;
+
+  constructor(issuers: readonly IssuerOptions[], parts: IssuerDependencies) {
+    this.#issuers = new Map(issuers.map((options) => [options.issuer, new Issuer(options, parts)]));
+  }
+
+  async start(onChanged: () => void): Promise<void> {
+    await Promise.all([...this.#issuers.values()].map((issuer) => issuer.start(onChanged)));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#issuers.values()].map((issuer) => issuer.stop()));
+  }
+
+  trusts({ issuer, signer }: Pick<VerifiedToken, "issuer" | "signer">): boolean {
+    return this.#issuers.get(issuer)?.trusts(signer) === true;
+  }
+
+  findWarning(): string | undefined {
+    const warnings = [...this.#issuers.values()].map((issuer) => issuer.findWarning());
+    return warnings.find((warning) => warning !== undefined);
+  }
+
+  async verify(token: string, now: number): Promise<TokenVerdict> {
+    const read = readUnverified(token);
+    const issuer = read && this.#issuers.get(read.issuer);
+    if (read === undefined || issuer === undefined) return refuse("the token is of no issuer that the broker trusts");
+    const candidates = await issuer.candidates(read.kid);
+    const fault = issuer.findFault();
+    if (fault !== undefined) return { status: "undecided", reason: fault };
+    for (const key of candidates.slice(0, candidatesMax)) {
+      const verdict = await verifyWith(key, { token, now, issuer: issuer.options });
+      if (verdict !== undefined) return verdict;
+    }
+    return refuse("no key of the token's issuer fits the token's signature");
+  }
+}
+
+interface Unverified {
+  readonly issuer: string;
+  readonly kid: string | undefined;
+}
+
+/** What says by which keys to verify. Undefined for what is no token. */
+function readUnverified(token: string): Unverified | undefined {
+  try {
+    const { iss } = decodeJwt(token);
+    const { kid } = decodeProtectedHeader(token);
+    return iss === undefined ? undefined : { issuer: iss, kid };
+  } catch {
+    return undefined;
+  }
+}
+
+interface Verification {
+  readonly token: string;
+  readonly now: number;
+  readonly issuer: IssuerOptions;
+}
+
+/** Undefined where another key may fit. */
+async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification): Promise<TokenVerdict | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, key.lookup, {
+      algorithms: [...issuer.algorithms],
+      issuer: issuer.issuer,
+      audience: [...issuer.audience],
+      requiredClaims: ["exp"],
+      clockTolerance: notBeforeToleranceSeconds,
+      currentDate: new Date(now),
+    });
+    return toVerified(payload, { now, issuer: issuer.issuer, signer: key.thumbprint });
+  } catch (error) {
+    if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWSSignatureVerificationFailed) {
+      return undefined;
+    }
+    return refuse(toReason(error));
+  }
+}
+
+/** The tolerance is for tokens that are not valid yet; an expired one is refused at once. */
+function toVerified(
+  claims: JWTVerifyResult["payload"],
+  { now, ...by }: { readonly now: number; readonly issuer: string; readonly signer: string },
+): VerifiedToken | RefusedToken {
+  const expiresAt = (claims.exp ?? 0) * 1000;
+  return expiresAt > now ? { status: "verified", ...by, claims, expiresAt } : refuse("the token is expired");
+}
+
+function refuse(reason: string): RefusedToken {
+  return { status: "refused", reason };
+}
+
+const wrongClaims: Readonly<Record<string, string>> = {
+  aud: "the token is for another audience",
+  iss: "the token is of no issuer that the broker trusts",
+  exp: "the token does not say when it expires",
+  nbf: "the token is not valid yet",
+};
+
+function toReason(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return "the token is expired";
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return wrongClaims[error.claim] ?? "a claim of the token is wrong";
+  if (error instanceof errors.JOSEAlgNotAllowed) return "the token's algorithm is not allowed";
+  return "the token is malformed";
+}
