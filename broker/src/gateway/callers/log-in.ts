@@ -1,4 +1,4 @@
-import type { Caller } from "../../engine/access/caller.ts";
+import type { Caller, Principal } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 
 /** What a client of MQTT or STOMP gives when it connects. */
@@ -7,11 +7,16 @@ export interface Login {
   readonly password: string | undefined;
 }
 
-/** The caller of a connection, as whoever gave the login. */
-export async function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Promise<Caller> {
+/** The caller of a connection, as whoever gave the login; a promise where it takes time to find out. */
+export function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Caller | Promise<Caller> {
+  const found = broker.authenticate(toCredential(login), caller);
+  return found instanceof Promise ? found.then((principal) => as(principal, caller)) : as(found, caller);
+}
+
+function as(principal: Principal, caller: Caller): Caller {
   const { address, protocol, certificate } = caller;
   return {
-    principal: await broker.authenticate(toCredential(login), caller),
+    principal,
     address,
     protocol,
     certificate,

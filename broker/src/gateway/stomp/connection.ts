@@ -160,10 +160,10 @@ export class Connection {
     clearTimeout(this.#connectTimeout);
     const [userName, password] = ["login", "passcode"].map((name) => findHeader(frame.headers, name));
     const login = logIn(broker, this.#parts.caller, { userName, password });
-    this.#whileBusy(
-      login.then((caller) => this.#open(caller, accepted)),
-      undefined,
-    );
+    if (login instanceof Promise) {
+      const opened = login.then((caller) => this.#open(caller, accepted));
+      this.#whileBusy(opened, undefined);
+    } else this.#open(login, accepted);
   }
 
   /** @throws BrokerError 100701, 200207. */
