@@ -231,43 +231,44 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
   });
 });
 
-describe("a token that ends while a connection is open", () => {
-  const ends = async (peer: Peer, since: number): Promise<void> => {
-    await peer.isEnded(0x87);
-    expect(Date.now() - since).toBeLessThan(2_500);
-  };
-  const open = async (token: string): Promise<Peer> => {
-    const peer = await Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version: 5 });
-    const login = { username: "any", password: Buffer.from(token) };
-    peer.send({ cmd: "connect", clientId: token.slice(-20), clean: true, keepalive: 0, ...login });
-    expect((await peer.next("connack")).reasonCode).toBe(0);
-    return peer;
-  };
+/** The connection ends by the broker, soon after a time. */
+async function endsSoonAfter(peer: Peer, since: number): Promise<void> {
+  await peer.isEnded(0x87);
+  expect(Date.now() - since).toBeLessThan(2_500);
+}
+async function connectWith(token: string): Promise<Peer> {
+  const peer = await Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version: 5 });
+  const login = { username: "any", password: Buffer.from(token) };
+  peer.send({ cmd: "connect", clientId: token.slice(-20), clean: true, keepalive: 0, ...login });
+  expect((await peer.next("connack")).reasonCode).toBe(0);
+  return peer;
+}
 
+describe("a token that ends while a connection is open", () => {
   it("ends the connection when it expires, and is refused from then on", async () => {
-    const token = await world.signFor(3);
+    const token = world.signFor(3);
     const expiresAt = (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { exp: number })
       .exp;
-    const peer = await open(token);
-    await ends(peer, expiresAt * 1000);
+    const peer = await connectWith(token);
+    await endsSoonAfter(peer, expiresAt * 1000);
     expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
   });
 
   it("ends the connection when its key is no longer published, and is refused from then on", async () => {
-    const token = await world.signFor(600, await world.addIssuerKey("short-lived"));
+    const token = world.signFor(600, world.addIssuerKey("short-lived"));
     await until("the key counts", async () =>
       (await world.http("none").send(bearer(token))).text.includes("sequenceNumber"),
     );
-    const peer = await open(token);
+    const peer = await connectWith(token);
     const removedAt = Date.now();
     world.removeIssuerKeys();
-    await ends(peer, removedAt);
+    await endsSoonAfter(peer, removedAt);
     expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
   });
 
   it("ends a STOMP connection that has no subscription", async () => {
     const socket = connect(world.port("STOMP"), "127.0.0.1");
-    socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:any\npasscode:${await world.signFor(2)}\n\n\0`);
+    socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:any\npasscode:${world.signFor(2)}\n\n\0`);
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
     await once(socket, "close");

@@ -8,7 +8,7 @@ import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient, type HttpSender } from "../../harness/http-client.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
-import { TestIssuer, toKeySet } from "../../../broker/src/tokens/testing/token-issuer.ts";
+import { toKeySet, TokenIssuer, toPart } from "./token-issuer.ts";
 
 const run = promisify(execFile);
 const all = ["open", "close", "publish", "subscribe", "read", "unsubscribe"];
@@ -62,7 +62,7 @@ interface AccessWorldParts {
   readonly broker: BrokerProcess;
   readonly folder: TempFolder;
   readonly credentials: Readonly<Record<CredentialName, string | undefined>>;
-  readonly issuer: TestIssuer;
+  readonly issuer: TokenIssuer;
 }
 
 /** A broker with access, and a credential of each kind. */
@@ -71,7 +71,7 @@ export class AccessWorld implements AsyncDisposable {
   readonly #folder: TempFolder;
   readonly #credentials: Readonly<Record<CredentialName, string | undefined>>;
   readonly #clients: HttpClient[] = [];
-  readonly #issuer: TestIssuer;
+  readonly #issuer: TokenIssuer;
 
   private constructor({ broker, folder, credentials, issuer }: AccessWorldParts) {
     this.broker = broker;
@@ -83,7 +83,7 @@ export class AccessWorld implements AsyncDisposable {
   static async start(): Promise<AccessWorld> {
     const folder = createTempFolder();
     const keys = join(folder.path, "keys.json");
-    const [issuer, removed] = [await TestIssuer.create(issuerName), await TestIssuer.create(issuerName, "removed")];
+    const [issuer, removed] = [new TokenIssuer(issuerName), new TokenIssuer(issuerName, "removed")];
     const access = { roles, quotas, tokens: [{ ...tokens, keys }] };
     writeFileSync(join(folder.path, "stele.json"), JSON.stringify({ access }));
     writeFileSync(keys, toKeySet(issuer, removed));
@@ -116,7 +116,7 @@ export class AccessWorld implements AsyncDisposable {
       admin,
       bounded,
     };
-    const credentials = { ...given, ...(await createTokens(issuer, removed)) };
+    const credentials = { ...given, ...createTokens(issuer, removed) };
     const world = new AccessWorld({ broker, folder, credentials, issuer });
     await world.#answers("token of a removed key", "sequenceNumber");
     world.publishKeys(issuer);
@@ -125,13 +125,13 @@ export class AccessWorld implements AsyncDisposable {
   }
 
   /** What the issuer publishes from now on. */
-  publishKeys(...issuers: readonly TestIssuer[]): void {
+  publishKeys(...issuers: readonly TokenIssuer[]): void {
     writeFileSync(join(this.#folder.path, "keys.json"), toKeySet(...issuers));
   }
 
   /** Another key of the issuer, which the broker knows soon. */
-  async addIssuerKey(kid: string): Promise<TestIssuer> {
-    const added = await TestIssuer.create(issuerName, kid);
+  addIssuerKey(kid: string): TokenIssuer {
+    const added = new TokenIssuer(issuerName, kid);
     this.publishKeys(this.#issuer, added);
     return added;
   }
@@ -142,7 +142,7 @@ export class AccessWorld implements AsyncDisposable {
   }
 
   /** A token of the client for so long. */
-  signFor(seconds: number, issuer = this.#issuer): Promise<string> {
+  signFor(seconds: number, issuer = this.#issuer): string {
     return issuer.sign({ sub: "client", groups: ["client"], exp: Math.floor(Date.now() / 1000) + seconds });
   }
 
@@ -222,27 +222,25 @@ async function key(folder: TempFolder, ...words: readonly string[]): Promise<str
 }
 
 /** Those that are refused end in their own way; all others expire after the tests. */
-async function createTokens(issuer: TestIssuer, removed: TestIssuer) {
+function createTokens(issuer: TokenIssuer, removed: TokenIssuer) {
   const exp = Math.floor(Date.now() / 1000) + 3_600;
   const client = { sub: "client", groups: ["client"], exp };
-  const good = await issuer.sign(client);
+  const good = issuer.sign(client);
   const [head = "", claims = "", signature = ""] = good.split(".");
-  const hmacHead = Buffer.from(JSON.stringify({ alg: "HS256", kid: issuer.kid })).toString("base64url");
+  const hmacHead = toPart({ alg: "HS256", kid: issuer.kid });
   const hmac = createHmac("sha256", JSON.stringify(issuer.jwk)).update(`${hmacHead}.${claims}`).digest("base64url");
-  const widened = Buffer.from(
-    JSON.stringify({ iss: issuer.name, aud: "stele", sub: "client", groups: ["operators"], exp }),
-  );
-  const unsigned = Buffer.from(JSON.stringify({ alg: "none" })).toString("base64url");
+  const widened = toPart({ iss: issuer.name, aud: "stele", sub: "client", groups: ["operators"], exp });
+  const unsigned = toPart({ alg: "none" });
   return {
-    "token forged": `${head}.${widened.toString("base64url")}.${signature}`,
-    "token expired": await issuer.sign({ ...client, exp: exp - 7_200 }),
-    "token of a removed key": await removed.sign(client),
-    "token of another audience": await issuer.sign({ ...client, aud: "other" }),
+    "token forged": `${head}.${widened}.${signature}`,
+    "token expired": issuer.sign({ ...client, exp: exp - 7_200 }),
+    "token of a removed key": removed.sign(client),
+    "token of another audience": issuer.sign({ ...client, aud: "other" }),
     "token with the public key as a secret": `${hmacHead}.${claims}.${hmac}`,
     "token without a signature": `${unsigned}.${claims}.`,
-    "token weak": await issuer.sign({ sub: "weak", groups: ["weak"], exp }),
-    "token elsewhere": await issuer.sign({ sub: "elsewhere", groups: ["elsewhere"], exp }),
+    "token weak": issuer.sign({ sub: "weak", groups: ["weak"], exp }),
+    "token elsewhere": issuer.sign({ sub: "elsewhere", groups: ["elsewhere"], exp }),
     "token client": good,
-    "token admin": await issuer.sign({ sub: "operator", groups: ["operators"], exp }),
+    "token admin": issuer.sign({ sub: "operator", groups: ["operators"], exp }),
   };
 }

@@ -1,13 +1,11 @@
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
-import type { SessionClaim, SessionGranted } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Peer } from "./peer.ts";
-import { storedOf } from "./session-codec.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Session } from "./session.ts";
 import type { Stream } from "./streams.ts";
@@ -42,14 +40,6 @@ export interface Attaching {
 export interface Leave {
   readonly expiryMs: number;
   readonly isRegular: boolean;
-}
-
-/** Since when a claimed session is there, and whose it is. */
-export function beginningOf(
-  claimed: SessionGranted,
-  { now, owner, principal }: SessionClaim,
-): Pick<Connected, "createdAt" | "owner" | "ownedBy"> {
-  return { createdAt: storedOf(claimed)?.createdAt ?? now, owner, ownedBy: principal };
 }
 
 /** As the listing shows it. */

@@ -3,7 +3,7 @@ import { fromStored, type Position } from "../../domain/position.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { SessionGranted, StoredSession } from "../../ports/session-store.ts";
+import type { SessionClaim, SessionGranted, StoredSession } from "../../ports/session-store.ts";
 import type { WillOrder } from "../broker.ts";
 import type { PendingRetained } from "./retained.ts";
 
@@ -122,4 +122,9 @@ export function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Positio
 /** The row of a claimed session; undefined for one that has none. */
 export function storedOf(claimed: SessionGranted): StoredSession | undefined {
   return claimed.status === "resumed" ? claimed.current.session : claimed.current;
+}
+
+/** Since when a claimed session is there, and whose it is. */
+export function beginningOf(claimed: SessionGranted, { now, owner, principal: ownedBy }: SessionClaim) {
+  return { createdAt: storedOf(claimed)?.createdAt ?? now, owner, ownedBy };
 }

@@ -11,7 +11,6 @@ import { type Caller, nobody } from "../access/caller.ts";
 import type { AttachOrder, StreamOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
 import type { FindStart } from "./session-parts.ts";
 
@@ -37,7 +36,7 @@ interface CheckedStream {
   readonly group: Group;
   readonly caller: Caller;
   /** Who has it connected. */
-  readonly held: Pick<Connected, "ownedBy"> | undefined;
+  readonly held: { readonly ownedBy: string } | undefined;
 }
 
 /** Sessions that are one subscription each: it begins with its filters at a given event, and keeps them. */
