@@ -271,7 +271,7 @@ describe("a token that ends while a connection is open", () => {
     socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:any\npasscode:${world.signFor(2)}\n\n\0`);
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    await once(socket, "close");
+    await whenClosed(socket);
     expect(text).toMatch(/^CONNECTED[^]*ERROR\n[^\0]*code:100701\n/);
   });
 });
