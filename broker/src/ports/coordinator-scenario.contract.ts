@@ -88,6 +88,7 @@ export class CoordinatorScenario {
   async ownerOf(number: number): Promise<Pick<Subscription, "owner" | "epoch">> {
     const found = await this.store.findSubscription(subscriptionOf(number).id);
     if (found === undefined) throw new Error(`there is no subscription ${number}`);
+    if (found.state === "damaged") throw new Error(`a change left the checks of subscription ${number} as they were`);
     return { owner: found.owner, epoch: found.epoch };
   }
 
