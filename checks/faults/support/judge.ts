@@ -67,10 +67,7 @@ export async function judge(dataDir: string, promised: Promised, excuses = noExc
   }
   try {
     await using client = new Client(broker.url);
-    const reading = readAll(client, promised, excuses).then(async (judged) => {
-      await readSessions({ client, broker, log }, promised, { judged, excuses });
-      return judged;
-    });
+    const reading = readEverything({ client, broker, log }, promised, excuses);
     const failed = broker.failure.then((error) => ({ failure: error }));
     const first = await Promise.race([reading, failed]).catch(async (error: unknown) => {
       const failure = await failureOf(broker);
@@ -84,29 +81,44 @@ export async function judge(dataDir: string, promised: Promised, excuses = noExc
   }
 }
 
+interface Running {
+  readonly client: Client;
+  readonly broker: LocalBroker;
+  readonly log: readonly LogLine[];
+}
+
+/** Reads the events first: on an earlier chain, what is published later may take the identifiers of lost ones. */
+async function readEverything(running: Running, promised: Promised, excuses: Excuses): Promise<Judged> {
+  await expectReady(running.client);
+  const held = await findHeld(running.client, promised.events);
+  const judged = await readAll(running.client, promised, { held, excuses });
+  if (judged.verdict !== "anew") await readSessions(running, promised, { found: held.found, excuses });
+  return judged;
+}
+
 /** Once everything else is read. A session that the broker dropped for damage is gone with a word in the log. */
 async function readSessions(
-  { client, broker, log }: { readonly client: Client; readonly broker: LocalBroker; readonly log: readonly LogLine[] },
-  promised: Promised,
-  { judged, excuses }: { readonly judged: Judged; readonly excuses: Excuses },
+  { client, broker, log }: Running,
+  { retained, sent, topics }: Promised,
+  { found, excuses }: { readonly found: Held["found"]; readonly excuses: Excuses },
 ): Promise<void> {
-  const { retained, events, sent, topics } = promised;
-  if (retained === undefined || judged.verdict === "anew") return;
-  const { found } = await findHeld(client, events);
+  if (retained === undefined) return;
   const later = topics.map((topic) => [`after the fault on ${topic}`, topic] as const);
   const isHeld = found.some(({ eventId }) => eventId === retained.eventId);
   await expectSessions(broker.mqttPort, {
     held: found,
     topicOf: new Map([...sent, ...later]),
     retained: isHeld ? retained : undefined,
-    mayForget: () => excuses.mayForgetSubscriptions || log.some(({ msg }) => /dropped/.test(String(msg))),
+    mayForget: () => excuses.mayForgetSubscriptions || log.some(({ message }) => /dropped/.test(String(message))),
     expectReady: () => expectReady(client),
   });
 }
 
-async function readAll(client: Client, promised: Promised, excuses: Excuses): Promise<Judged> {
-  await expectReady(client);
-  const held = await findHeld(client, promised.events);
+async function readAll(
+  client: Client,
+  promised: Promised,
+  { held, excuses }: { readonly held: Held; readonly excuses: Excuses },
+): Promise<Judged> {
   const isEarlier = held.missing.length > 0;
   if (isEarlier) expectEarlier(held, excuses);
   if (held.damaged.length > 0 && !excuses.mayLoseBoth) {

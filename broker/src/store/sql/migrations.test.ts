@@ -79,6 +79,20 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     }
   }
 
+  it.each([0, 3, 8])(
+    "refuses tables of another version than %i, which their damaged row names, and says what to do",
+    async (version) => {
+      const backend = await create();
+      await using database = closing(await backend.open());
+      await migrate(database.open, backend);
+      await sql`update schema_version set version = ${version}`.execute(database.open.durable);
+      await expect(migrate(database.open, backend)).rejects.toMatchObject({
+        fault: "corrupt",
+        message: expect.stringMatching(/does not fit its tables; restore/),
+      });
+    },
+  );
+
   it("migrates a store of the first version and keeps its rows", async () => {
     await onDatabase(async (database) => {
       await migrate(database, backend, 1);

@@ -36,11 +36,24 @@ export async function migrate(database: SqlDatabase, backend: SqlBackend, target
     const version = row?.version ?? 0;
     if (version > schemaVersion) throw newerThanKnown(version, backend);
     if (version >= target) return version;
-    for (const migration of migrations.slice(version, target)) await migration(transaction, backend);
+    try {
+      for (const migration of migrations.slice(version, target)) await migration(transaction, backend);
+    } catch (error) {
+      if (error instanceof StoreError && error.fault === "other") throw otherThanTables(version, backend, error);
+      throw error;
+    }
     await transaction.deleteFrom("schema_version").execute();
     await transaction.insertInto("schema_version").values({ version: target }).execute();
     return version;
   });
+}
+
+/** A statement of a migration fails only if the tables are not those of that version. */
+function otherThanTables(version: number, { description }: SqlBackend, cause: StoreError): StoreError {
+  const remedy =
+    "restore the database from a backup, or move it away: the index is then built anew from the chain, and subscriptions are lost";
+  const found = `its schema version ${version} does not fit its tables`;
+  return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy} (${cause.message})`, cause);
 }
 
 function newerThanKnown(version: number, backend: SqlBackend): StoreError {

@@ -23,7 +23,7 @@ import { SqlStore } from "./sql-store.ts";
 
 /** Why nothing has to notice a change of a table. */
 const uncoveredTables: Partial<Record<keyof Schema, string>> = {
-  schema_version: "the start refuses a version that it does not know",
+  schema_version: "the start refuses a version that it does not know, or that does not fit the tables",
   journal: "the chain refuses a damaged transaction",
   group_chains: "the start compares it with the chain, and refuses",
   nodes: "each node writes its row again within seconds",
