@@ -166,6 +166,14 @@ it("the same client name of two principals is two sessions, and neither ends the
   expect(one.session.filterCount).toBe(0);
 });
 
+it("slows who gives wrong keys from one address, and never who gives a right one", () => {
+  const wrong = formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) });
+  for (let count = 0; count < 20; count += 1) expect(calls.authenticate(wrong, testCaller)).not.toBeInstanceOf(Promise);
+  expect(calls.authenticate(wrong, testCaller)).toBeInstanceOf(Promise);
+  expect(by("one").principal).toMatchObject({ kind: "known", id: "one" });
+  expect(calls.authenticate(wrong, { ...testCaller, address: "10.0.0.1" })).not.toBeInstanceOf(Promise);
+});
+
 it("a stream that an admin attaches to stays its owner's, who may take it back", async () => {
   const id = "5f1c0b2e-0000-4000-8000-000000000001";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };

@@ -1,0 +1,70 @@
+import { beforeEach, expect, it } from "vitest";
+import type { CallbackSubscription } from "../domain/subscription.ts";
+import { TimeSlices } from "../lib/time-slices.ts";
+import { VirtualClock } from "../ports/testing/virtual-clock.ts";
+import type { Access } from "./access/access.ts";
+import type { Owner } from "./access/caller.ts";
+import { AccessWatch } from "./access-watch.ts";
+import type { DeliveryWorker } from "./deliver/delivery-worker.ts";
+import { DeliveryWorkers } from "./deliver/delivery-workers.ts";
+
+let clock: VirtualClock;
+let workers: DeliveryWorkers;
+let ended: Set<string>;
+let asked: number;
+let watch: AccessWatch;
+beforeEach(() => {
+  clock = new VirtualClock();
+  [ended, asked] = [new Set(), 0];
+  const worker = { start: () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that standing needs.
+  workers = new DeliveryWorkers(() => worker);
+  const mayDeliver = ({ principal = "" }: { readonly principal?: string | undefined }): boolean => {
+    asked += 1;
+    return !ended.has(principal);
+  };
+  watch = new AccessWatch({
+    access: { mayDeliver } as unknown as Access, // The watch asks for nothing else.
+    sessions: { checkRights: () => {} },
+    workers,
+    suspend: async (id) => workers.detach(id),
+    slices: new TimeSlices(clock),
+  });
+});
+
+function add(principal: string, index: number): void {
+  workers.add({ id: `${principal} ${index}`, principal } as unknown as CallbackSubscription); // What the workers look at.
+}
+const nobody = new Set<Owner>();
+const left = (): number => [...workers.all()].length;
+
+it("asks about nothing while nothing changes, and about one subscription of an owner who changed", async () => {
+  for (let index = 0; index < 100_000; index += 1) add(`owner ${index % 1_000}`, index);
+  watch.check(nobody);
+  await clock.settle();
+  expect(asked).toBe(1_000);
+  watch.check(nobody);
+  await clock.settle();
+  expect(asked).toBe(1_000);
+  watch.check(new Set(["owner 7" as Owner]));
+  await clock.settle();
+  expect(asked).toBe(1_001);
+});
+
+it("suspends every callback of an owner whose rights ended, and no other", async () => {
+  for (let index = 0; index < 10; index += 1) add(`owner ${index % 2}`, index);
+  watch.check(nobody);
+  await clock.settle();
+  ended.add("owner 1");
+  watch.check(new Set(["owner 1" as Owner]));
+  await clock.settle();
+  expect([...workers.all()].map(({ subscription }) => subscription.principal)).toEqual(Array(5).fill("owner 0"));
+});
+
+it("suspends a callback that begins after its owner's rights have ended", async () => {
+  ended.add("owner");
+  watch.check(nobody);
+  add("owner", 1);
+  watch.check(nobody);
+  await clock.settle();
+  expect(left()).toBe(0);
+});
