@@ -77,7 +77,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
   publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
 
-/** Columns that later versions cover: a row without values in them keeps the checksum that it had before. Each is covered with its name. */
+/** Columns that later versions cover: a row without values in them keeps the checksum that it had before. */
 const optionalColumns = ["principal", "secret"] as const;
 
 /** The checksum of a row; `bound` adds a value of another table. */
@@ -94,10 +94,10 @@ export function checksumOfRow<Table extends CheckedTable>(
   return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
 }
 
-/** The first of these columns was covered without its name. */
+/** Of a secret only that there is one: it is sealed, so that a change shows when it is opened, and only its own deliveries wait. */
 function optionalValue(name: (typeof optionalColumns)[number], value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
-  return name === "principal" ? [value] : [name, value];
+  return name === "principal" ? [value] : [name];
 }
 
 /** The row with a new checksum. The spread comes last for V8's hidden classes; see toSpan in index-plan.ts. */

@@ -37,6 +37,7 @@ const uncoveredColumns: Partial<Record<keyof Schema, Readonly<Record<string, str
   subscriptions: {
     owner: "an owner that is no member has lost the subscription, and another node takes it",
     wanted_by: "a node that wants it asks again",
+    secret: "it is sealed: a change shows when it is opened; that there is one is covered",
   },
   share_events: {
     session_id: "an event that no session has is returned, and the next member gets it",

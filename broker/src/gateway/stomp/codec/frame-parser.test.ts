@@ -158,6 +158,14 @@ it.each([
   expect(errorOf(input, { version: "1.2" }).receipt).toBe("7");
 });
 
+it.each([
+  ["1.2", "SEND\nreceipt:a\\cb\nx:\\t\n\n\0", "a:b"],
+  ["1.0", "SEND\nreceipt: 7\nx\n\n\0", "7"],
+  ["1.2", "SEND\nreceipt:\\t\n\n\0", undefined],
+] as const)("decodes the receipt of a refused frame of %s: %j", (version, input, receipt) => {
+  expect(errorOf(input, { version }).receipt).toBe(receipt);
+});
+
 it("ignores bodies in 1.0", () => {
   expect(read("CONNECT\nlogin: a\n\nhello\0", {})[0]).toMatchObject({ command: "CONNECT", body: "hello" });
   expect(read("BEGIN\ntransaction:1\n\nhello\0", { version: "1.0" })[0]).toMatchObject({ command: "BEGIN" });

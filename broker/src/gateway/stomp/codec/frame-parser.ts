@@ -247,10 +247,17 @@ function toHeaders(lines: readonly string[], version: Version): Headers {
   try {
     return lines.map((line) => toHeader(version === "1.1" ? line : withoutReturn(line), version));
   } catch (error) {
-    const receipt = lines.find((line) => line.startsWith("receipt:"))?.slice("receipt:".length);
-    throw error instanceof FrameError && receipt !== undefined
-      ? new FrameError(error.message, withoutReturn(receipt))
-      : error;
+    throw error instanceof FrameError ? new FrameError(error.message, findReceipt(lines, version)) : error;
+  }
+}
+
+/** As the client wrote it, decoded; undefined where the header itself is wrong. */
+function findReceipt(lines: readonly string[], version: Version): string | undefined {
+  const line = lines.find((text) => text.startsWith("receipt:"));
+  try {
+    return line === undefined ? undefined : toHeader(version === "1.1" ? line : withoutReturn(line), version)[1];
+  } catch {
+    return undefined;
   }
 }
 
