@@ -19,7 +19,7 @@ const eventsPerRun = 40;
 const loadTimeoutMs = 90_000;
 const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
-  Array.from({ length: 30 }, (_, index) => index + 1),
+  Array.from({ length: 50 }, (_, index) => index + 1),
 );
 /** A folder that takes the disks on which the test fails, as they were before the start. */
 const { CHECKS_KEEP: keepDir } = process.env;
