@@ -16,7 +16,7 @@ import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
-/** Exit codes: what was asked for is done; a part failed to start or to stop; the settings were refused. */
+/** Exit codes: the task is done; a part failed to start or to stop; the settings were refused. */
 const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
 /** Longest delay that a timer takes. */
 const timerDelayMsMax = 2 ** 31 - 1;

@@ -65,7 +65,7 @@ describe("publishes", () => {
     expect(publish(principal, 0)).toBeUndefined();
   });
 
-  it("count by their bytes, of which one publish may have more than a second's", async () => {
+  it("lets one publish have more bytes than a second allows", async () => {
     const principal = known("small", "acme");
     expect(publish(principal, 1_000)).toBeUndefined();
     expect(publish(principal, 0)?.message).toContain('principal "acme/small" may publish 100 bytes a second');

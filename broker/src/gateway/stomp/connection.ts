@@ -69,7 +69,7 @@ export class Connection {
   #isClosed = false;
   /** Whether the client sends no more. */
   #isEnded = false;
-  /** Whether something of what was received has to be done before more is read. */
+  /** Whether a received frame is still in work, so that no more is read. */
   #isBusy = false;
 
   constructor(stream: Duplex, parts: ConnectionParts) {
@@ -220,7 +220,7 @@ export class Connection {
     }
   }
 
-  /** Nothing more of what was received is taken before `work` has ended. */
+  /** Takes no further frame until `work` has ended. */
   #whileBusy(work: Promise<void>, receipt: string | undefined): void {
     this.#isBusy = true;
     work.catch((error: unknown) => this.#refuse(error, receipt)).finally(() => this.#resume());

@@ -60,7 +60,7 @@ export class Dialogue {
     });
   }
 
-  /** Bytes that it keeps of what was received. */
+  /** Received bytes that it keeps. */
   get keptBytes(): number {
     return (
       this.#transactions.bytes + this.#answers.bytes + this.#subscriptions.nameBytes + this.#submitter.waitingBytes

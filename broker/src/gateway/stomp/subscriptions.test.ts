@@ -129,7 +129,7 @@ it("takes the events of an UNSUBSCRIBE no more, and forgives their ACKs", async 
   }
 });
 
-it("resumes a durable subscription behind what was acknowledged, on any connection", async () => {
+it("resumes a durable subscription after its last acknowledged event, on any connection", async () => {
   const port = await start();
   const fields = { "svc-subscriptionId": durableId, ack: "client-individual" };
   const first = await RawClient.connect(port);

@@ -59,7 +59,7 @@ export class FrameParser {
     return this.#pending.heldLength;
   }
 
-  /** What was negotiated: frames are read by its rules from now on. Until then by those of CONNECT. */
+  /** The negotiated version. Frames before it is set are read by the rules of CONNECT. */
   use(version: Version): void {
     this.#version = version;
   }

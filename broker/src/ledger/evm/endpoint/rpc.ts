@@ -32,10 +32,10 @@ export interface EvmProvider {
    * is only one node.
    */
   requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
-  /** Where the provider can notify, `message` carries what was subscribed to. */
+  /** Where the provider can notify, `message` carries the notifications of subscriptions. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
-  /** Whether an endpoint notifies what was subscribed to. While it is false, the newest block must be polled. */
+  /** Whether an endpoint sends the notifications of subscriptions. While it is false, the newest block must be polled. */
   isNotifying?(): boolean;
   /** Takes a signed transaction as bytes, and fails as `eth_sendRawTransaction` does. Only a chain in this process has it. */
   submit?(raw: Uint8Array): Promise<void>;
