@@ -29,6 +29,8 @@ for (let number = 0; number < Number(count); number += 1) {
       notifiedAt: createdAt,
       failedAttempts: 0,
       failedMs: 0,
+      failingSince: 0,
+      retryAt: 0,
       createdAt,
       owner: undefined,
       epoch: 0,

@@ -31,7 +31,7 @@ const brokerFolders = {
 
 /** Folders whose children never import one another. */
 const strangers = {
-  gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin"],
+  gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin", "tail"],
   ledger: ["evm", "memory"],
   store: ["sql", "memory"],
   sink: ["webhook", "session"],
@@ -49,7 +49,9 @@ const engineFolders = {
   cluster: ["deliver", "subscribe"],
   follow: ["cluster", "deliver", "dispatch"],
   topics: ["publish"],
+  operate: ["access", "deliver", "integrity", "query", "subscribe"],
   session: ["access", "dispatch"],
+  tenants: ["access", "session"],
 };
 
 /** Folders that receive clock, randomness, environment, disk and network as ports. */

@@ -8,11 +8,18 @@ const histories = [
   "broker/src/ledger/evm/evm-ledger.writer.every-call.test.ts",
   "broker/src/engine/cluster/cluster.prop.test.ts",
   "checks/faults/kill.test.ts",
+  "checks/faults/kill-stomp.test.ts",
+  "checks/faults/kill-mqtt.test.ts",
+  "checks/faults/kill-mqtt-exact.test.ts",
+  "checks/faults/kill-publish-once.test.ts",
   "checks/faults/damage",
   "checks/faults/power",
   "broker/src/engine/cluster/clock-steps.prop.test.ts",
   "checks/conformance/broken-bytes.test.ts",
+  "broker/src/engine/session/session.cluster.prop.test.ts",
   "checks/conformance/mqtt/mutated.test.ts",
+  "checks/conformance/stomp/mutated.test.ts",
+  "broker/src/gateway/stomp/codec/codec.prop.test.ts",
   "checks/hostile/no-unknown-error.test.ts",
 ];
 

@@ -25,7 +25,11 @@ if (spawnSync("mosquitto_pub", ["--help"]).error !== undefined) {
 if (spawnSync("chromium", ["--version"]).error !== undefined) {
   reportMissing("Chromium", { package: "chromium", variable: "CHECKS_CHROMIUM" });
 }
-const pythonClients = { "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion", "stomp.py": "import stomp" };
+const pythonClients = {
+  "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",
+  "stomp.py": "import stomp",
+  "cloudevents 2": "import cloudevents.core.formats.json",
+};
 for (const [name, statement] of Object.entries(pythonClients)) {
   if (spawnSync(process.env.CHECKS_PYTHON ?? "python3", ["-c", statement]).status === 0) continue;
   console.log(

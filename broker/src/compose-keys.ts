@@ -1,12 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { auditCommand } from "./compose-audit.ts";
 import { createApiKeys, rolesOf, sha256 } from "./compose-access.ts";
 import { isClustered } from "./config/derived.ts";
 import { loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { namePattern, reservedName, variableCharactersMax } from "./domain/access-rule.ts";
+import { toOwnerId } from "./engine/access/caller.ts";
 import { formatKeyCredential } from "./engine/access/credential.ts";
 import { silentLogger } from "./lib/logger.ts";
+import type { AuditLine } from "./ports/audit-log.ts";
 import type { ApiKey, ApiKeys } from "./ports/api-keys.ts";
 import { version } from "./version.ts";
 
@@ -60,8 +63,13 @@ export async function runKeys(
     const loaded = loadConfig({ env, argv: order.settings, readFile: (path) => readFileSync(path, "utf8"), version });
     if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
-    const output = await onKeys(loaded.config, (keys) => run(keys, { action, order, now, config: loaded.config }));
-    return { exitCode: 0, output, problem: "" };
+    const { config } = loaded;
+    const { output, change } = await onKeys(config, (keys) => run(keys, { action, order, now, config }));
+    return {
+      exitCode: 0,
+      output,
+      problem: change === undefined ? "" : auditCommand(config, { ...change, time: now() }),
+    };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { exitCode: error instanceof UsageError ? 2 : 1, output: "", problem: `stele key: ${reason}\n` };
@@ -76,6 +84,12 @@ interface Order {
   readonly tenant: string | undefined;
   readonly expires: string | undefined;
   readonly roles: readonly string[];
+}
+
+interface Done {
+  readonly output: string;
+  /** For the audit log. */
+  readonly change?: Pick<AuditLine, "action" | "keyId" | "principal" | "tenant">;
 }
 
 interface Run {
@@ -132,12 +146,12 @@ async function retried<Result>(task: () => Promise<Result>): Promise<Result> {
   }
 }
 
-async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<string> {
+async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<Done> {
   switch (action) {
     case "create":
       return create(keys, order, { now: now(), config });
     case "list":
-      return (await keys.listApiKeys(0)).map((key) => toLine(key, now())).join("");
+      return { output: (await keys.listApiKeys(0)).map((key) => toLine(key, now())).join("") };
     case "revoke":
       return revoke(keys, order, now());
     default:
@@ -149,7 +163,7 @@ async function create(
   keys: ApiKeys,
   order: Order,
   { now, config }: { readonly now: number; readonly config: Config },
-): Promise<string> {
+): Promise<Done> {
   const { principal, tenant, roles } = order;
   checkName("--principal", principal);
   if (tenant !== undefined) checkName("--tenant", tenant);
@@ -167,7 +181,8 @@ async function create(
   if (!(await keys.insertApiKey({ id, digest, principal, tenant, roles, ...times }, keysMax))) {
     throw new Error(`there are ${keysMax} keys already`);
   }
-  return `${formatKeyCredential({ id, secret })}\n`;
+  const change = { action: "key create", keyId: id, principal: toOwnerId(principal, tenant), tenant };
+  return { output: `${formatKeyCredential({ id, secret })}\n`, change };
 }
 
 function checkName(flag: string, name: string | undefined): asserts name is string {
@@ -186,16 +201,15 @@ function toExpiry(text: string | undefined, now: number): number | undefined {
 }
 
 /** Takes the key as well: whoever finds one need not know which part is its identifier. */
-async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<string> {
+async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<Done> {
   const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
   if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");
   if (!(await keys.revokeApiKey(id, now))) throw new Error(`there is no key ${id}`);
-  return `revoked ${id}\n`;
+  return { output: `revoked ${id}\n`, change: { action: "key revoke", keyId: id } };
 }
 
 function toLine({ id, principal, tenant, roles, expiresAt, revokedAt }: ApiKey, now: number): string {
-  const owner = tenant === undefined ? principal : `${tenant}/${principal}`;
-  return `${[id, owner, roles.join(","), toState(expiresAt, revokedAt, now)].join("  ")}\n`;
+  return `${[id, toOwnerId(principal, tenant), roles.join(","), toState(expiresAt, revokedAt, now)].join("  ")}\n`;
 }
 
 function toState(expiresAt: number | undefined, revokedAt: number | undefined, now: number): string {

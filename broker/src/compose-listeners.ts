@@ -9,6 +9,7 @@ import { type ConnectionProtocol, connectionProtocols, portOf, serves } from "./
 import { adminPortOf, servesOperators } from "./config/admin-port.ts";
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
+import type { Operator } from "./engine/operate/operator.ts";
 import { createHttpServer, type HttpServerOptions } from "./gateway/http-server.ts";
 import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
@@ -21,6 +22,7 @@ import { version } from "./version.ts";
 
 interface ListenerOptions {
   readonly broker: Broker;
+  readonly operator: Operator;
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
@@ -33,6 +35,7 @@ interface ListenerOptions {
 
 interface HttpOptions extends ListenerOptions {
   readonly budget: MemoryBudget;
+  readonly memory: ConnectionMemory;
 }
 
 /** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
@@ -47,7 +50,7 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   const servers = served.map((protocol) => ({ protocol, server: create[protocol]() }));
   const routes = servers.map(({ server }) => server.route);
   const operators = adminPlaceOf(config);
-  const http = { ...options, budget };
+  const http = { ...options, ...shared, budget };
   return [
     { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
     ...(operators === undefined
@@ -114,9 +117,10 @@ function createHttp(
   options: HttpOptions,
   own: Pick<HttpServerOptions, "upgrades" | "audience">,
 ): Listener {
-  const { broker, chain, metrics, logger, closeDeadlineMs } = options;
+  const { broker, operator, chain, metrics, logger, closeDeadlineMs } = options;
   return createHttpServer({
     broker,
+    operator,
     metrics,
     logger,
     ...own,
@@ -131,12 +135,24 @@ function createHttp(
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,
     memoryInFlightBytesMax: config.memoryInFlightBytesMax,
+    tail: own.audience === "operators" ? undefined : toTailOptions(config, options),
     advertisedAddress: config.advertisedAddress,
     allowedHosts: hostNamesOf(config),
     allowedOrigins: config.allowedOrigins,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
   });
+}
+
+/** For the one listener that serves clients: metrics are registered once. */
+function toTailOptions(config: Config, { memory, metrics, randomness }: HttpOptions): HttpServerOptions["tail"] {
+  return {
+    tailsMax: config.tailsMax,
+    cloudEventType: config.cloudEventsType,
+    unread: memory.unread,
+    metrics: metrics.tails,
+    random: () => randomness.fraction(),
+  };
 }
 
 function hostOf(url: string | undefined): string | undefined {

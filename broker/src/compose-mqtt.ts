@@ -1,24 +1,12 @@
+import type { ConnectionDependencies } from "./compose-connections.ts";
 import type { Config } from "./config/settings.ts";
 import { parseTopicFilter } from "./domain/topic-filter.ts";
-import type { Broker } from "./engine/broker.ts";
 import { MqttServer } from "./gateway/mqtt/mqtt-server.ts";
 import { reason } from "./gateway/mqtt/reason-codes.ts";
 import type { MqttSettings } from "./gateway/mqtt/settings.ts";
-import type { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
-import type { Logger } from "./lib/logger.ts";
-import type { Randomness } from "./ports/randomness.ts";
-import type { MetricsRegistry } from "./telemetry/metrics.ts";
-
-interface MqttDependencies {
-  readonly broker: Broker;
-  readonly logger: Logger;
-  readonly randomness: Randomness;
-  readonly metrics: MetricsRegistry;
-  readonly memory: ConnectionMemory;
-}
 
 /** The MQTT listener that the settings describe. */
-export function createMqtt(config: Config, options: MqttDependencies): MqttServer {
+export function createMqtt(config: Config, options: ConnectionDependencies): MqttServer {
   return new MqttServer({
     ...options,
     metrics: options.metrics.mqtt,
@@ -38,6 +26,7 @@ function toMqttSettings(config: Config): MqttSettings {
     keepAliveSecondsMax: config.mqttKeepAliveSecondsMax,
     sessionExpirySecondsMax: config.mqttSessionExpirySecondsMax,
     connectTimeoutMs: config.mqttConnectTimeoutMs,
+    qos0: config.mqttQos0,
     payload: config.mqttPayload,
     hasPlace: config.mqttEventPlace === "on",
     filtersRefused: config.mqttFiltersRefused.map(parseTopicFilter),

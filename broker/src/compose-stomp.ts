@@ -1,24 +1,12 @@
+import type { ConnectionDependencies } from "./compose-connections.ts";
 import type { Config } from "./config/settings.ts";
-import type { Broker } from "./engine/broker.ts";
-import type { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
 import { createStandardProfile } from "./gateway/stomp/profile.ts";
 import type { StompSettings } from "./gateway/stomp/settings.ts";
 import { StompServer } from "./gateway/stomp/stomp-server.ts";
-import type { Logger } from "./lib/logger.ts";
-import type { Randomness } from "./ports/randomness.ts";
-import type { MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
 
-interface StompDependencies {
-  readonly broker: Broker;
-  readonly logger: Logger;
-  readonly randomness: Randomness;
-  readonly metrics: MetricsRegistry;
-  readonly memory: ConnectionMemory;
-}
-
 /** The STOMP listener that the settings describe. */
-export function createStomp(config: Config, options: StompDependencies): StompServer {
+export function createStomp(config: Config, options: ConnectionDependencies): StompServer {
   return new StompServer({
     ...options,
     metrics: options.metrics.stomp,

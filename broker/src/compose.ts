@@ -3,9 +3,11 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { cryptoInUse, keccak256, Signer } from "@stele/eth/node";
 import { checkCertificates } from "./compose-certificates.ts";
 import { createKeyOptions } from "./compose-access.ts";
+import { startAuditLog } from "./compose-audit.ts";
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
+import { toEngineLimits } from "./compose-limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
 import { explainStart } from "./compose-own-chain.ts";
@@ -25,9 +27,9 @@ import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import type { GroupHealth } from "./engine/broker.ts";
-import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
+import { createBroker } from "./engine/create-broker.ts";
+import type { ClusterOptions, RunningBroker } from "./engine/engine-options.ts";
 import type { ProcessTrouble } from "./engine/group-life.ts";
-import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { CleanupStack } from "./lib/cleanup-stack.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -36,6 +38,7 @@ import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
 import { DescriptorWatch } from "./lib/system/descriptor-watch.ts";
 import { NewFiles } from "./lib/system/new-files.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
+import type { AuditLog } from "./ports/audit-log.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
@@ -119,8 +122,8 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   const { broker, chain, metrics, folder } = engine;
   const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
   let addresses: readonly ListenerAddress[] = [];
-  const parts = { broker: broker.calls, chain, metrics, logger, randomness, closeDeadlineMs };
-  const listeners = createListeners(config, { ...parts, listeners: () => addresses });
+  const parts = { broker: broker.calls, operator: broker.operator, chain, metrics, logger, randomness };
+  const listeners = createListeners(config, { ...parts, closeDeadlineMs, listeners: () => addresses });
   cleanup.add(() => closeAll(listeners));
   // From its first answer on, a client may rely on the data in the folder.
   engine.confirm();
@@ -200,7 +203,9 @@ export async function startEngine(
   descriptors.start();
   cleanup.add(() => descriptors.stop());
   const processTrouble = (): ProcessTrouble => descriptors.trouble;
-  const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster, processTrouble });
+  const auditLog = await startAuditLog(config, { clock, logger, cleanup });
+  const shared = { metrics, logger, cluster, processTrouble, auditLog };
+  const broker = createEngine(config, { ledgers, store: sealed, sink, ...shared });
   cleanup.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   const file = embedded && chainFile(folder);
@@ -358,6 +363,7 @@ interface EngineDependencies {
   readonly logger: Logger;
   readonly cluster: ClusterOptions | undefined;
   readonly processTrouble: () => ProcessTrouble;
+  readonly auditLog: AuditLog | undefined;
 }
 
 function createEngine(config: Config, parts: EngineDependencies): RunningBroker {
@@ -372,25 +378,8 @@ function createEngine(config: Config, parts: EngineDependencies): RunningBroker 
     deliveries: config.deliveries,
     keccak: keccak256,
     keys: createKeyOptions(config, { clock, logger: parts.logger }),
+    readMemory: () => process.memoryUsage.rss(),
   });
-}
-
-function toEngineLimits(config: Config): EngineLimits {
-  return {
-    ...defaultEngineLimits,
-    contentBytesMax: config.contentBytesMax,
-    extensionsBytesMax: config.extensionsBytesMax,
-    publishesWaitingMax: config.publishesWaitingMax,
-    publishKeysMax: config.publishKeysMax,
-    publishKeysPerCallerMax: Math.ceil(config.publishKeysMax / 2),
-    publishKeyKeptMs: config.publishKeyKeptMs,
-    subscriptionsPerReceiverMax: config.callbackSubscriptionsPerReceiverMax,
-    retryDelayMsMin: config.callbackBackoffMinMs,
-    retryDelayMsMax: config.callbackBackoffMaxMs,
-    giveUpAfterMs: config.callbackGiveUpAfterMs,
-    membershipMs: config.takeOverAfterMs,
-    scrubPeriodMs: config.scrubPeriodMs,
-  };
 }
 
 function leavingMs(config: Config): number {

@@ -1,3 +1,5 @@
+import { access } from "./figures/access.mjs";
+import { admin } from "./figures/admin.mjs";
 import { batches } from "./figures/batches.mjs";
 import { callbacks } from "./figures/callbacks.mjs";
 import { chainCatchUp } from "./figures/chain-catch-up.mjs";
@@ -10,6 +12,7 @@ import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { starts } from "./figures/starts.mjs";
 import { stomp } from "./figures/stomp.mjs";
 import { stored } from "./figures/stored.mjs";
+import { tail } from "./figures/tail.mjs";
 import { topics } from "./figures/topics.mjs";
 
 /**
@@ -41,10 +44,13 @@ const measurements = [
   publishOne,
   batches,
   topics,
+  access,
   nats,
   stomp,
   mqtt,
+  tail,
   callbacks,
+  admin,
   stored,
   starts,
   chainPublish,

@@ -11,7 +11,8 @@ const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_124]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
 /** Longest wait between a packet to the broker and the kill, in milliseconds: the broker is between its write and its answer. */
 const killDelayMsMax = 5;
-const timeoutMs = 300_000;
+/** Every wait has a limit of its own; this one only ends a test that hangs, whatever the number of rounds. */
+const timeoutMs = 60_000 * (rounds + 4);
 const packetId = 1;
 
 /** Where a publisher is when the broker is killed. `lost`: the client loses the packet with the broker, and repeats its own. */

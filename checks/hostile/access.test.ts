@@ -1,11 +1,12 @@
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Peer } from "../conformance/mqtt/peer.ts";
 import type { Params } from "../harness/doors.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { until } from "../harness/until.ts";
 import { whenClosed } from "../harness/when-closed.ts";
 import { AccessWorld, type CredentialName, credentialNames } from "./support/access-world.ts";
+import { talk } from "./support/stomp-talk.ts";
 
 /** What each credential is answered with where the client's would be served. */
 const codes: Readonly<Record<CredentialName, number | undefined>> = {
@@ -19,6 +20,7 @@ const codes: Readonly<Record<CredentialName, number | undefined>> = {
   client: undefined,
   admin: undefined,
   bounded: undefined,
+  limited: undefined,
   "token forged": 100_701,
   "token expired": 100_701,
   "token of a removed key": 100_701,
@@ -118,7 +120,7 @@ it("a credential in a query string or a body is none", async () => {
   expect((await world.http("none").send({ method: "GET", path })).json()).toMatchObject({ code: 100_701 });
 });
 
-const pages = ["/metrics", "/admin/listSubscription", "/admin/skippedEntries"] as const;
+const pages = ["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/admin/v1/subscriptions"] as const;
 
 async function askPage(name: CredentialName, path: string): Promise<string> {
   return (await world.http(name, world.operators).send({ method: "GET", path })).text;
@@ -280,29 +282,13 @@ function bearer(key: string) {
   return { method: "GET", path: "/rest/state?topic=t/a", headers: { authorization: `Bearer ${key}` } } as const;
 }
 
-/** Sends frames, and returns what has come once the broker closes or has answered the last receipt. */
-async function talk(name: CredentialName, ...frames: readonly string[]): Promise<string> {
-  const socket = connect(world.port("STOMP"), "127.0.0.1");
-  const closed = whenClosed(socket);
-  const passcode = world.credential(name);
-  const login = passcode === undefined ? "" : `login:any\npasscode:${passcode}\n`;
-  socket.write([`CONNECT\naccept-version:1.2\nhost:x\n${login}\n\0`, ...frames].join(""));
-  socket.write("DISCONNECT\nreceipt:last\n\n\0");
-  let text = "";
-  socket.on("data", (chunk: Buffer) => {
-    text += chunk.toString();
-  });
-  await closed;
-  return text;
-}
-
 describe("by STOMP", () => {
   const send = "SEND\ndestination:t/a\nreceipt:sent\n\nstomp\0";
   const subscribe = "SUBSCRIBE\nid:1\ndestination:t/#\nack:auto\nreceipt:subscribed\n\n\0";
 
   it.each(unknown)("the credential %s is refused at CONNECT", async (name) => {
     const before = await world.snapshot();
-    const text = await talk(name, send);
+    const text = await talk(world, name, send);
     expect(text).toMatch(/^ERROR\n[^\0]*code:100701\n/);
     expect(text).not.toContain("CONNECTED");
     expect(await world.snapshot()).toEqual(before);
@@ -311,7 +297,7 @@ describe("by STOMP", () => {
   it.each(insufficient)("the credential %s may neither send nor subscribe", async (name) => {
     const before = await world.snapshot();
     for (const frame of [send, subscribe]) {
-      const text = await talk(name, frame);
+      const text = await talk(world, name, frame);
       expect(text).toContain("CONNECTED");
       expect(text).toMatch(/\nERROR\n[^\0]*code:100702\n|\0\n?ERROR\n[^\0]*code:100702\n/);
     }
@@ -319,52 +305,10 @@ describe("by STOMP", () => {
   });
 
   it.each(clients)("the credential %s is served", async (name) => {
-    const text = await talk(name, send, subscribe);
+    const text = await talk(world, name, send, subscribe);
     expect(text).toContain("receipt-id:sent");
     expect(text).toContain("receipt-id:subscribed");
     expect(text).not.toContain("ERROR");
-  });
-});
-
-describe("over its quota", () => {
-  const path = "/rest/publish?topic=t/a&content=more%20than%20a%20byte";
-  let before: unknown;
-  beforeAll(async () => {
-    expect((await world.http("bounded").send({ method: "GET", path })).json()).toMatchObject({ status: "SUCCESS" });
-    before = await world.snapshot();
-  });
-  afterEach(async () => expect(await world.snapshot()).toEqual(before));
-
-  it("a publish by REST is refused, and says when to try again", async () => {
-    const { headers, text } = await world.http("bounded").send({ method: "GET", path });
-    expect(JSON.parse(text)).toMatchObject({ code: 200_301, message: expect.stringMatching(/try again in \d+ ms$/) });
-    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
-  });
-
-  it("a publish by JSON-RPC is refused", async () => {
-    const outcome = await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/a", content: "more" });
-    expect(outcome).toMatchObject({ isGood: false, code: 200_301 });
-  });
-
-  it("a frame of STOMP is refused", async () => {
-    const text = await talk("bounded", "SEND\ndestination:t/a\n\nmore\0");
-    expect(text).toMatch(/ERROR\n[^\0]*code:200301\n/);
-  });
-
-  it("a publish by MQTT 5 is refused, and so is another connection", async () => {
-    const addresses = { tcp: world.port("MQTT"), websocket: "" };
-    const connect5 = { cmd: "connect", clean: true, keepalive: 0, username: world.credential("bounded") };
-    const [peer, other] = [
-      await Peer.open(addresses, { transport: "tcp", version: 5 }),
-      await Peer.open(addresses, { transport: "tcp", version: 5 }),
-    ];
-    peer.send({ ...connect5, clientId: "one" });
-    expect((await peer.next("connack")).reasonCode).toBe(0);
-    peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "more" });
-    expect((await peer.next("puback")).reasonCode).toBe(0x97);
-    other.send({ ...connect5, clientId: "other" });
-    expect((await other.next("connack")).reasonCode).toBe(0x97);
-    peer.drop();
   });
 });
 
@@ -392,8 +336,10 @@ it("a callback subscription gets nothing after its owner's last key was revoked,
   await own[Symbol.asyncDispose]();
 });
 
-it("no secret is in the log or on the terminal", () => {
-  const output = world.broker.stdout() + world.broker.stderr();
-  expect(output.length).toBeGreaterThan(1_000);
-  for (const secret of world.secrets) expect(output).not.toContain(secret);
+it("no secret is in the log, in the audit log or on the terminal", () => {
+  const outputs = [world.broker.stdout() + world.broker.stderr(), world.auditLog()];
+  for (const output of outputs) {
+    expect(output.length).toBeGreaterThan(1_000);
+    for (const secret of world.secrets) expect(output).not.toContain(secret);
+  }
 });

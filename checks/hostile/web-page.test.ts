@@ -160,6 +160,7 @@ describe("a foreign web page", () => {
     "/health/ready",
     "/openapi.json",
     "/admin/listSubscription",
+    "/admin/v1/subscriptions",
     "/chain",
     "/nothing",
     "/rest/nothing",

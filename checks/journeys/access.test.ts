@@ -1,19 +1,31 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
-import { mainFile } from "../harness/broker-process.ts";
+import { expect, it } from "vitest";
+import { mainFile, runBroker } from "../harness/broker-process.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
 const page = readFileSync(new URL("../../docs/access.md", import.meta.url), "utf8");
-const [, marked = ""] = /<!-- access:begin -->\n```sh\n([\s\S]*?)```\n<!-- access:end -->/.exec(page) ?? [];
-const commands = marked.trim().split("\n");
-const folder = createTempFolder();
-afterAll(() => folder[Symbol.dispose]());
 
-/** Runs the page's commands in one shell, and ends the broker that they start. */
-async function run(lines: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+/** The commands between two marks of the page. */
+function commandsOf(mark: string): readonly string[] {
+  const block = new RegExp(`<!-- ${mark}:begin -->\\n\`\`\`sh\\n([^]*?)\`\`\`\\n<!-- ${mark}:end -->`);
+  return (block.exec(page)?.[1] ?? "").trim().split("\n");
+}
+
+/** Runs commands in one shell and a fresh folder, at a free port, and ends the broker that they start. */
+async function run(commands: readonly string[]): Promise<string> {
+  using folder = createTempFolder();
+  const port = await findFreePort();
+  const lines = commands.map((line) => line.replaceAll(":8080", `:${port}`));
+  const env = {
+    STELE_PORT: String(port),
+    STELE_ADMIN_PORT: "0",
+    STELE_MQTT_PORT: "off",
+    STELE_STOMP_PORT: "off",
+    STELE_DATA_DIR: "data",
+  };
   const bin = join(folder.path, "bin");
   mkdirSync(bin);
   writeFileSync(join(bin, "stele"), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`, { mode: 0o755 });
@@ -34,21 +46,39 @@ async function run(lines: readonly string[], env: Readonly<Record<string, string
 }
 
 it("docs/access.md leads from nothing to two organisations with a key each in ten commands", async () => {
+  const commands = commandsOf("access");
   expect(commands).toHaveLength(10);
-  const port = await findFreePort();
-  const lines = commands.map((line) => line.replaceAll(":8080", `:${port}`));
-  const again = lines[8] ?? "";
-  const env = {
-    STELE_PORT: String(port),
-    STELE_ADMIN_PORT: "0",
-    STELE_MQTT_PORT: "off",
-    STELE_STOMP_PORT: "off",
-    STELE_DATA_DIR: "data",
-  };
-  const output = await run([...lines, `until ${again} | grep -o '"code":100701'; do :; done`], env);
+  const again = commands[8] ?? "";
+  const output = await run([...commands, `until ${again} | grep -o '"code":100701'; do :; done`]);
   expect(output).toContain('{"status":"ready"}');
-  expect(output).toMatch(/"topic":"acme\/orders","eventId":"[^"]+","status":"SUCCESS"/);
-  expect(output).toContain('"code":100702');
+  expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
+  expect(output).toMatch(/"status":"SUCCESS"\}\nfalse\ntrue\n/);
   expect(output).toMatch(/revoked [0-9a-f]{16}/);
   expect(output).toContain('"code":100701');
+});
+
+it("docs/access.md leads to a token instead of a key", async () => {
+  const output = await run(commandsOf("token"));
+  expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
+  expect(output).toContain('"code":100701');
+});
+
+it("docs/access.md leads to a client certificate instead of a key", async () => {
+  const output = await run(commandsOf("certificate"));
+  expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
+  expect(output).toMatch(/\nrefused without a certificate\n/);
+});
+
+it("a start on every address without access says in one sentence what to do, and starts nothing", async () => {
+  using folder = createTempFolder();
+  const { code, stderr, stdout } = await runBroker({
+    dataDir: join(folder.path, "data"),
+    env: { STELE_HOST: "0.0.0.0" },
+  });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr.trim().split("\n")).toEqual([
+    expect.stringMatching(
+      /^STELE_HOST is 0\.0\.0\.0, .*configure "access" \(docs\/access\.md\), or allow that by STELE_ALLOW_ANONYMOUS=true$/,
+    ),
+  ]);
 });

@@ -3,6 +3,13 @@ export { batchEventsMax, decodeEvents } from "./batch/decode-events.ts";
 export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-events.ts";
 export { leafHash, merklePath, merkleRoot, verifyPath } from "./batch/merkle.ts";
 export { MerkleTree } from "./batch/merkle-tree.ts";
+export {
+  type CloudEventSource,
+  cloudEventKeys,
+  renderCloudEvent,
+  toAttributeName,
+  toCloudEventAttributes,
+} from "./cloud-events/render-cloud-event.ts";
 export { BrokerError, type BrokerErrorOptions, isBrokerError, toBrokerError } from "./errors/broker-error.ts";
 export { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } from "./errors/catalogue.ts";
 export { quote } from "./errors/quote.ts";
@@ -36,6 +43,31 @@ export {
   type RpcNotification,
   rpcNotificationSchema,
 } from "./schemas/notifications.ts";
+export { adminPath, toAdminOpenApi } from "./schemas/admin/admin-openapi.ts";
+export {
+  type AdminOperation,
+  type AdminOperationName,
+  type AdminQuery,
+  adminOperations,
+  type OrderBody,
+  type OrderName,
+  orderNames,
+  pageLimitDefault,
+} from "./schemas/admin/admin-operations.ts";
+export type {
+  AdminEvent,
+  AdminEventDetails,
+  AdminFigures,
+  AdminGroups,
+  AdminNodes,
+  AdminSession,
+  AdminSubscription,
+  AdminSubscriptionDetails,
+  AdminTopic,
+  AdminTopicDetails,
+  OrderResultBody,
+  Problem,
+} from "./schemas/admin/admin-schemas.ts";
 export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
 export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";
 export {

@@ -67,11 +67,16 @@ const quota = z.strictObject({
   publishesPerSecond: amount.optional(),
   bytesPerSecond: amount.optional(),
   connections: amount.optional(),
+  callbacksPerSecond: amount.optional(),
+  callbackHosts: amount.optional(),
+  subscriptions: amount.optional(),
+  sessions: amount.optional(),
 });
+const tenantQuota = quota.extend({ topics: amount.optional() });
 
-function quotasOf(named: z.ZodType<string>) {
+function quotasOf<One extends z.ZodType>(named: z.ZodType<string>, one: One) {
   const key = z.union([z.literal(everyOther), named]) as z.ZodType<string, string>; // A key of a record is a text.
-  return z.record(key, quota).default({});
+  return z.record(key, one).default({});
 }
 
 const shape = z.strictObject({
@@ -88,7 +93,7 @@ const shape = z.strictObject({
     .default({}),
   certificates: z.array(certificate).max(certificatesMax).default([]),
   quotas: z
-    .strictObject({ tenants: quotasOf(name), principals: quotasOf(ownerName) })
+    .strictObject({ tenants: quotasOf(name, tenantQuota), principals: quotasOf(ownerName, quota) })
     .default({ tenants: {}, principals: {} }),
   tokens: tokenIssuers,
 });
@@ -119,6 +124,15 @@ export const accessSettings = {
     description:
       "Lets a broker without `access` listen on an address that other machines reach: whoever reaches it may do everything. The broker logs a warning at each start.",
     default: false,
+  }),
+  auditLog: text({
+    section,
+    description:
+      "Where to write who changed something, who was refused, and what operators looked at, a JSON object a line: the path of a file, or `stdout`; see [access.md](access.md#audit-log).",
+    default: "",
+    defaultText: "empty: nowhere",
+    rule: "empty, stdout or a path",
+    check: (value) => !value.includes("\0"),
   }),
   adminHost: text({
     section,

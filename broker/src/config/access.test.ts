@@ -91,8 +91,20 @@ test.each([
   expect(problemOf({ STELE_ACCESS: JSON.stringify({ tokens: issuers }) })).toContain(problem);
 });
 
+it("reads quotas, and topics for tenants alone", () => {
+  const quota = { publishesPerSecond: 1, bytesPerSecond: 2, connections: 3, callbacksPerSecond: 4, callbackHosts: 5 };
+  const stored = { subscriptions: 6, sessions: 7 };
+  const quotas = {
+    tenants: { acme: { ...quota, ...stored, topics: 8 }, "*": {} },
+    principals: { "acme/shop": { ...quota, ...stored } },
+  };
+  expect(loaded({ STELE_ACCESS: JSON.stringify({ quotas }) }).access?.quotas).toEqual(quotas);
+});
+
 test.each([
   ["yes", "access"],
+  ['{"quotas": {"principals": {"shop": {"topics": 1}}}}', "topics"],
+  ['{"quotas": {"tenants": {"acme": {"sessions": 0}}}}', "access.quotas.tenants.acme.sessions"],
   ['{"rules": {}}', "rules"],
   ['{"roles": {"a b": []}}', "a b"],
   ['{"roles": {"admin": []}}', "admin is there already"],

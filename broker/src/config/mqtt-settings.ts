@@ -95,6 +95,12 @@ export const mqttSettings = {
       "Whether each event for a 5.0 subscriber has its identifier, sequence number and block as user properties (`svc-eventId`, `svc-sequence`, `svc-block`).",
     default: "on",
   }),
+  mqttQos0: choice(["commit", "live"], {
+    section,
+    description:
+      "What becomes of a publish of QoS 0. `commit`: it is an event on the chain, like any other. `live`: the MQTT subscribers that are connected to this node get it at once, if they keep up; it is committed nowhere, so no callback, `getEvent` or later connection has it. With the retain flag it is committed either way.",
+    default: "commit",
+  }),
   mqttPayload: choice(["raw", "event"], {
     section,
     description:

@@ -6,6 +6,7 @@ import { accessSettings } from "./access-settings.ts";
 import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
 import { stompSettings } from "./stomp-settings.ts";
+import { tailSettings } from "./tail-settings.ts";
 import { isServerAddress } from "./server-address.ts";
 import { certificateFile, clientCaFile, keyFile } from "./tls-settings.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
@@ -370,6 +371,7 @@ export const settings = {
   ...chainSettings,
   ...mqttSettings,
   ...stompSettings,
+  ...tailSettings,
   logLevel: choice(["debug", "info", "warn", "error", "silent"], {
     section: "Log",
     description: "Lowest level to log.",

@@ -1,4 +1,4 @@
-import type { Position } from "./position.ts";
+import { blockNumberMax, endOfBlock, type Position } from "./position.ts";
 import type { Address, Hash } from "./topic.ts";
 import type { TopicName } from "./topic-name.ts";
 
@@ -11,7 +11,7 @@ export interface EventPayload {
   readonly extensions: Extensions;
 }
 
-/** An event with its place. `sequence` counts from 1 in its topic. */
+/** An event with its place. `sequence` counts from 1 in its topic; 0 stands for an event that is committed nowhere. */
 export interface Event extends EventPayload {
   readonly topic: TopicName;
   readonly sequence: number;
@@ -19,6 +19,16 @@ export interface Event extends EventPayload {
   readonly position: Position;
   /** The batch of the event; omitted where only the event matters. */
   readonly batch?: EventBatch;
+}
+
+/** An event that reaches those who are connected, and is committed nowhere. It counts as later than every event of the index. */
+export function toPassingEvent(topic: TopicName, payload: EventPayload): Event {
+  return { topic, ...payload, sequence: 0, blockNumber: 0, position: endOfBlock(blockNumberMax) };
+}
+
+/** Whether the event has a place on the chain, and so an eventId. */
+export function isCommitted({ sequence }: Pick<Event, "sequence">): boolean {
+  return sequence > 0;
 }
 
 /**

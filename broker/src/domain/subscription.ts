@@ -4,18 +4,21 @@ import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 
-/** A subscription's identifier: a UUID in lower case. */
+/** A subscription's identifier: a UUID in lower case; behind `tenant/` where a client of a tenant made it. */
 export type SubscriptionId = string & { readonly __brand: "SubscriptionId" };
 
 /** Forms of callbacks. */
 export const webhookFormats = ["RESTful", "JsonRPC"] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];
 
-/** Protocols whose listeners hold a connection. */
-export type SessionProtocol = "MQTT" | "STOMP";
+/** Protocols whose listeners hold a connection, and whose subscriptions the admin listing shows. */
+export type ListedProtocol = "MQTT" | "STOMP";
+
+/** Protocols of sessions. A tail has one for as long as its request lasts. */
+export type SessionProtocol = ListedProtocol | "Tail";
 
 /** Kinds of listener as the admin listing names them. */
-export type InterfaceType = WebhookFormat | SessionProtocol;
+export type InterfaceType = WebhookFormat | ListedProtocol;
 
 /** The broker sends events to a URL, one after the other. */
 export interface WebhookDelivery {
@@ -29,7 +32,7 @@ export interface WebhookDelivery {
 /** The connection of a session takes events at its own pace. */
 export interface SessionDelivery {
   readonly kind: "session";
-  readonly protocol: SessionProtocol;
+  readonly protocol: ListedProtocol;
   readonly sessionId: string;
 }
 
@@ -41,12 +44,13 @@ export function interfaceTypeOf(delivery: Delivery): InterfaceType {
 }
 
 /**
- * `suspended`: the broker stopped delivering until somebody subscribes again; the cursor stays. `locked`: the broker cannot decrypt the secret, and
+ * `suspended`: the broker stopped delivering until somebody subscribes again or an operator resumes it; the cursor stays. `paused`: an operator holds
+ * it until an operator resumes it. `locked`: the broker cannot decrypt the secret, and
  * delivers nothing until somebody subscribes again with the secret. `damaged`: the row fails its checksum, so the cursor is unknown; the broker
  * delivers nothing until somebody removes the subscription and creates a new one. Stores never write `locked` and `damaged`; they find them on
  * reading.
  */
-export type SubscriptionState = "active" | "suspended" | "locked" | "damaged";
+export type SubscriptionState = "active" | "suspended" | "paused" | "locked" | "damaged";
 
 /** A consumer's subscription: its filter, its destination and its progress. Times are milliseconds since the epoch. */
 export interface Subscription {
@@ -65,6 +69,10 @@ export interface Subscription {
   readonly failedAttempts: number;
   /** Total wait after those attempts, in milliseconds. Delivery gives up when it reaches a limit. */
   readonly failedMs: number;
+  /** When the receiver began to fail; 0 while it works. */
+  readonly failingSince: number;
+  /** The receiver asked for no attempt before this time; 0 unless it did. */
+  readonly retryAt: number;
   readonly createdAt: number;
   /** Who owns it, as `Owner` in engine/access; undefined for one that was made without a credential. */
   readonly principal?: string | undefined;
@@ -74,12 +82,15 @@ export interface Subscription {
    */
   readonly owner: NodeId | undefined;
   /**
-   * Fencing token: changes with each change of the owner, and with each rollback that must stop the owner's writes. The store refuses writes with
-   * any other epoch. Compared for equality only. A single process uses 0. In a cluster, it starts at random below 2^40 and counts up. The random
+   * Fencing token: changes with each change of the owner, and with each rollback that must stop the owner's writes, and with each change by an
+   * operator. The store refuses writes with any other epoch. Compared for equality only. A single process begins with 0. In a cluster, it starts at random below 2^40 and counts up. The random
    * start prevents a recreated subscription from reusing an epoch of the removed one.
    */
   readonly epoch: number;
 }
+
+/** The failures of a receiver that works. */
+export const nothingFailed = { failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 } as const;
 
 /** A subscription that a callback worker may deliver. */
 export type CallbackSubscription = Subscription & { readonly delivery: WebhookDelivery };
@@ -96,6 +107,17 @@ export function parseSubscriptionId(text: string): SubscriptionId {
   const folded = text.toLowerCase();
   if (!uuid.test(folded)) throw new BrokerError("subscriptionIdInvalid", { details: quote(text) });
   return folded as SubscriptionId; // Checked above.
+}
+
+/** An identifier as {@link Subscription} has it: also one of a tenant. @throws BrokerError as {@link parseSubscriptionId}. */
+export function parseAnySubscriptionId(text: string): SubscriptionId {
+  const end = text.indexOf("/") + 1;
+  return (text.slice(0, end) + parseSubscriptionId(text.slice(end))) as SubscriptionId; // Checked but for the tenant's name.
+}
+
+/** The identifier as the clients of its tenant know it. */
+export function toClientsId(id: SubscriptionId): SubscriptionId {
+  return id.slice(id.indexOf("/") + 1) as SubscriptionId; // What is left is the UUID.
 }
 
 /** Longest signing secret, in characters. The broker keeps it in memory while it delivers the subscription. */

@@ -1,6 +1,7 @@
 import type { BrokerError, EventId } from "@stele/wire";
 import type { Ticket } from "../domain/delivery-window.ts";
 import type { Event, Extensions } from "../domain/event.ts";
+import type { Position } from "../domain/position.ts";
 import type { SessionFilter } from "../domain/session-filter.ts";
 import type { TopicFilter } from "../domain/topic-filter.ts";
 import type { SessionProtocol, Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
@@ -154,6 +155,8 @@ export interface GroupHealth {
   readonly role?: "follows" | "watches";
   /** Active subscriptions that this node delivers. */
   readonly subscriptions?: number;
+  /** Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago. */
+  readonly held?: { readonly suspended: number; readonly paused: number };
   readonly indexedBlock: number;
   /** The newest block of the chain that was heard of, final or not. */
   readonly headBlock?: number | undefined;
@@ -208,6 +211,54 @@ export interface StreamOrder {
   readonly acknowledges: boolean;
   /** As in {@link SubscribeCall}. */
   readonly offset: string | undefined;
+  /** Finds the start in place of `offset`. Called again where the index rolls back meanwhile. */
+  readonly findStart?: (() => Promise<StartPosition>) | undefined;
+}
+
+/** Where a reader begins. */
+export interface StartPosition {
+  /** It is given what comes after this. */
+  readonly position: Position;
+  /** Generation of the index before the position was found; after a later rollback, the position may be of a removed event. */
+  readonly generation: number;
+}
+
+/** What a tail is to get, as its client wrote it. */
+export interface TailOrder {
+  /** Blank or undefined means the default group. */
+  readonly groupId: string | undefined;
+  readonly filters: readonly string[];
+  /** `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a {@link TailStart.id} or a time; undefined counts as `OFFSET_LAST`. */
+  readonly after: string | undefined;
+  /** The last id that its client had; it goes before `after`. Never refused for an event that the chain took back. */
+  readonly lastEventId: string | undefined;
+  /** Called before the first event is delivered. */
+  readonly onConnected: (session: Pick<ConnectedSession, "wake">, start: TailStart, origins: OriginSource) => void;
+}
+
+/** Where a tail begins. */
+export interface TailStart {
+  readonly position: Position;
+  /** Names the place: with it as {@link TailOrder.lastEventId} another tail begins there. */
+  readonly id: string;
+  /** The chain took back the event that the client had last, so some events may come again. */
+  readonly isTakenBack: boolean;
+}
+
+/** What the chain says of an event beside its content. */
+export interface EventOrigin {
+  /** Its topic, among all chains: `eip155:<chainId>:<topicAddress>` (CAIP-10). */
+  readonly source: string;
+  /** Time of its block, in milliseconds since the epoch; undefined where the chain does not say now. */
+  readonly time: number | undefined;
+}
+
+/** Finds what the chain says of events beside their content. */
+export interface OriginSource {
+  /** Undefined for one that has to be loaded. */
+  find(event: Event): EventOrigin | undefined;
+  /** Without a time where the chain does not say. @throws what the store throws. */
+  load(event: Event, signal: AbortSignal): Promise<EventOrigin>;
 }
 
 export interface AttachOrder {
@@ -254,6 +305,11 @@ export interface Attachment {
   readonly isPresent: boolean;
   /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
   detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
+  /**
+   * Acknowledgements follow until the promise settles, also after {@link detach}, and count: the session is written for the last time, and another
+   * connection of this node gets it, only then. A connection of another node does not wait. The promise must not reject.
+   */
+  linger(until: Promise<void>): void;
   /** Ends the hold and the session. Answers once that is on disk. @throws what the store throws; the session ends all the same, later. */
   end(): Promise<void>;
 }
@@ -283,6 +339,11 @@ export interface Broker {
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
+   * Passes an event to the sessions that are connected to this node and take such events (`Peer.pass`): it is committed nowhere, and nobody else gets it. The
+   * topic need not exist. Throws what is wrong with the call.
+   */
+  pass(caller: Caller, call: PublishCall): void;
+  /**
    * Whether the group takes these publishes together now. If not, calls back once, in a later turn, when it does: a gateway that can make its client wait
    * asks before it submits. The calls are of one group. @throws BrokerError 200211, 200205.
    */
@@ -305,6 +366,11 @@ export interface Broker {
    * its identifier (100505, 100108) and its offset.
    */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
+  /**
+   * Gives a connection the events that match, from a place on, each once and in order, until it ends. It acknowledges none: its client says where the
+   * next one begins. @throws BrokerError as {@link attach}, and 100300 to 100304 of the start.
+   */
+  tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
   /** By JSON-RPC only with a coordinator (100601). */
   unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;

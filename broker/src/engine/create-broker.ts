@@ -1,4 +1,3 @@
-import type { Keccak256 } from "@stele/eth";
 import type { GroupId } from "../domain/group-id.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
@@ -8,19 +7,16 @@ import type { Logger } from "../lib/logger.ts";
 import { perKey } from "../lib/per-key.ts";
 import { TimeSlices } from "../lib/time-slices.ts";
 import type { BlockState } from "../ports/chain-check.ts";
-import type { Coordinator } from "../ports/coordinator.ts";
-import type { GroupRecords } from "../ports/group-records.ts";
-import type { Ledger } from "../ports/ledger.ts";
-import type { Metrics } from "../ports/metrics.ts";
-import type { Randomness } from "../ports/randomness.ts";
-import type { Sink } from "../ports/sink.ts";
-import type { Store } from "../ports/store.ts";
+import type { Progress } from "../ports/store.ts";
 import type { Access } from "./access/access.ts";
-import { type AccessOptions, type CreatedAccess, createAccess } from "./access/create-access.ts";
+import { type CreatedAccess, createAccess } from "./access/create-access.ts";
+import { AuditedBroker } from "./audited-broker.ts";
 import { AccessWatch, type AccessWatchOptions } from "./access-watch.ts";
 import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
+import { createOperator } from "./create-operator.ts";
 import { handOverGraceMs, leavingMs } from "./cluster/hand-over.ts";
+import { AttemptHistory } from "./deliver/attempt-history.ts";
 import { DeliveryWorkers, type WorkerFactory } from "./deliver/delivery-workers.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
@@ -28,6 +24,7 @@ import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
 import { FeedHub } from "./dispatch/feed-hub.ts";
 import type { Readers } from "./dispatch/readers.ts";
 import { RecentBatches } from "./dispatch/recent-batches.ts";
+import type { EngineOptions, RunningBroker } from "./engine-options.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerOptions } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
@@ -42,85 +39,53 @@ import { Mender } from "./integrity/mender.ts";
 import { createScrubs } from "./integrity/create-scrubs.ts";
 import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
-import type { EngineLimits } from "./limits.ts";
+import { Figures, lagOf } from "./operate/figures.ts";
+import { HeldSubscriptions } from "./operate/held-subscriptions.ts";
+import type { Operator } from "./operate/operator.ts";
 import { Inlet } from "./publish/inlet.ts";
 import { createNodesView } from "./publish/nodes-view.ts";
 import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
+import type { FindStart } from "./session/session-parts.ts";
 import { Sessions } from "./session/sessions.ts";
+import { Tails } from "./session/tails.ts";
 import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { findStartPosition } from "./subscribe/start-position.ts";
 import { SubscriptionService, type SubscriptionServiceOptions } from "./subscribe/subscription-service.ts";
 import { pause } from "../lib/pause.ts";
+import { TenantBroker } from "./tenants/tenant-broker.ts";
 import { Deadline, untilAborted } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
 import { createWorkerFactory } from "./worker-factory.ts";
-
-/** What a node needs to share its store with others. */
-export interface ClusterOptions {
-  readonly coordinator: Coordinator;
-  /** Where clients reach this node, host:port; unique among the nodes. */
-  readonly address: string;
-  readonly records: Pick<GroupRecords, "findGroupRecord">;
-}
-
-export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">, AccessOptions {
-  readonly ledgers: readonly Ledger[];
-  readonly store: Store;
-  readonly sink: Sink;
-  readonly randomness: Randomness;
-  readonly metrics: Metrics;
-  readonly limits: EngineLimits;
-  readonly extensionPrefix: string;
-  readonly hasCoordinator: boolean;
-  /** A faster keccak-256 than the one in JavaScript, to verify proofs with. */
-  readonly keccak?: Keccak256 | undefined;
-  /** `paused`: no callback is attempted, and everything else works. `active` if left out. */
-  readonly deliveries?: "active" | "paused";
-  /** Undefined where this process has the store alone. */
-  readonly cluster?: ClusterOptions | undefined;
-}
-
-/** The engine with its lifecycle. */
-export interface RunningBroker {
-  /** What gateways call. */
-  readonly calls: Broker;
-  /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
-  start(): Promise<void>;
-  /**
-   * Ends a start in progress, commits waiting publishes, ends delivery after the attempts in progress, writes the cursors, hands everything to the
-   * other nodes, and closes. A step that fails does not keep the next ones from running. Aborts what takes longer than `graceMs` in all. If nodes
-   * share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
-   */
-  stop(graceMs: number): Promise<void>;
-  /** Like `health` of the calls, for the process itself: without a check of rights. */
-  groupHealth(): readonly GroupHealth[];
-  /** Checks everything that each group holds once, without pauses, and repairs what is damaged. Call it after `start`. */
-  scrub(): Promise<readonly ScrubReport[]>;
-}
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
 export function createBroker(options: EngineOptions): RunningBroker {
   const troubles = new Troubles();
   const mender = new Mender(options);
-  return new Engine({
+  const figures = new Figures({ ...options, readLag: () => lagOf(engine.groupHealth()) });
+  const engine: Engine = new Engine({
     ...options,
     mender,
     troubles,
+    figures,
+    metrics: figures.watch(options.metrics),
     store: createMendedStore(options.store, { ...options, mender, troubles }),
   });
+  return engine;
 }
 
 interface EngineDependencies extends EngineOptions {
   readonly mender: Mender;
   readonly troubles: Troubles;
+  readonly figures: Figures;
 }
 
 class Engine implements RunningBroker {
   readonly calls: Broker;
+  readonly operator: Operator;
   readonly #options: EngineDependencies;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
@@ -129,6 +94,8 @@ class Engine implements RunningBroker {
   readonly #progressWriter: ProgressWriter;
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
+  readonly #history = new AttemptHistory();
+  readonly #held: HeldSubscriptions;
   readonly #recent: RecentBatches;
   readonly #slices: TimeSlices;
   readonly #subscriptions: SubscriptionService;
@@ -136,24 +103,23 @@ class Engine implements RunningBroker {
   readonly #access: Access;
   readonly #rings: CreatedAccess["rings"];
   readonly #feedParts = perKey((groupId: GroupId) => this.#toFeedParts(groupId));
+  readonly #suspend: AccessWatchOptions["suspend"] = (id, worker) => this.#subscriptions.suspend(id, worker);
+  readonly #onRefused = (rows: readonly Progress[]): void => this.#cluster?.deliveries.onRefused(rows);
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: EngineDependencies) {
     this.#options = options;
-    const { access, rings } = createAccess(options, (changed) => watch.check(changed));
-    [this.#access, this.#rings] = [access, rings];
-    this.#slices = new TimeSlices(options.clock);
+    const { access, rings, trail, topicQuota } = createAccess(options, (changed) => watch.check(changed));
+    [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
+    this.#held = new HeldSubscriptions(options);
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, ...this.#sharedOptions() })),
       options.defaultGroupId,
     );
-    this.#progressWriter = new ProgressWriter({
-      ...options,
-      onRefused: (rows) => this.#cluster?.deliveries.onRefused(rows),
-    });
+    this.#progressWriter = new ProgressWriter({ ...options, onRefused: this.#onRefused });
     this.#workers = new DeliveryWorkers(this.#createWorkerFactory());
     const parts = {
       ...options,
@@ -163,6 +129,8 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       turns: new KeyedMutex<SubscriptionId>(),
       slices: this.#slices,
+      history: this.#history,
+      onHeld: () => void this.#held.start(),
     };
     const onMembershipEnded = (): void => this.#sessions.endAll("stale");
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster, onMembershipEnded });
@@ -171,40 +139,54 @@ class Engine implements RunningBroker {
     const removeSessionFilter: SubscriptionServiceOptions["removeSessionFilter"] = (id, isOwned) =>
       this.#sessions.removeFilter(id, isOwned);
     this.#subscriptions = new SubscriptionService({ ...parts, access, events, ownership, removeSessionFilter });
-    const inlet = new Inlet(parts);
+    const inlet = new Inlet({ ...parts, onPassed: (groupId, event) => this.#hub.pass(groupId, event) });
     const topics = new TopicService(parts);
     const serving = { ...parts, access, inlet, topics };
+    const findStart: FindStart = (group, offset, mayFind) => findStartPosition({ events, mayFind }, group, offset);
     this.#sessions = new Sessions({
       ...serving,
-      findStart: (group, offset) => findStartPosition({ events }, group, offset),
+      findStart,
       wills: new Wills(serving),
       isKeeper: (groupId) => this.#lives.some((life) => life.groupId === groupId && life.isFollowing),
       nodeId: () => this.#cluster?.nodeId(),
       isShared: this.#cluster !== undefined,
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
     });
-    this.#cluster?.member.onHint((hint) => {
-      if (hint.kind === "session") this.#sessions.onHint(hint.id);
-    });
-    const suspend: AccessWatchOptions["suspend"] = (id, worker) => this.#subscriptions.suspend(id, worker);
-    const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend });
-    this.calls = new GuardedBroker({
+    this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));
+    const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend: this.#suspend });
+    const health = this.#health;
+    const nodes = options.cluster;
+    const operating = { ...parts, ...health, access, events, ownership, nodes, trail };
+    this.operator = createOperator({ ...operating, sessions: this.#sessions });
+    const guarded = new GuardedBroker({
       access,
       groups: this.#groups,
       inlet,
       topics,
+      topicQuota,
       events,
       proofs: new ProofQuery({ ...parts, events, inspectBlock: (group, block) => this.#inspectBlock(group, block) }),
       sessions: this.#sessions,
+      tails: new Tails({ ...parts, access, findStart, sessions: this.#sessions }),
       subscriptions: this.#subscriptions,
-      subscriptionQuery: new SubscriptionQuery({ ...parts, sessions: this.#sessions, nodes: options.cluster }),
+      subscriptionQuery: new SubscriptionQuery({ ...parts, sessions: this.#sessions, nodes }),
       skippedEntries: new SkippedEntriesQuery(parts),
-      groupHealth: () => this.groupHealth(),
-      nodeHealth: () => this.#nodeHealth(),
+      ...health,
     });
+    const audited = trail === undefined ? guarded : new AuditedBroker(guarded, trail);
+    this.calls = options.keys === undefined ? audited : new TenantBroker(audited);
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
-    options.metrics.watchGroups(() => this.groupHealth());
-    if (this.#cluster !== undefined) options.metrics.watchNode(() => this.#nodeHealth());
+    this.#watchMetrics();
+  }
+
+  #watchMetrics(): void {
+    const { metrics } = this.#options;
+    metrics.watchGroups(() => this.groupHealth());
+    if (this.#cluster !== undefined) metrics.watchNode(() => this.#nodeHealth());
+  }
+
+  get #health() {
+    return { groupHealth: () => this.groupHealth(), nodeHealth: () => this.#nodeHealth() };
   }
 
   async start(): Promise<void> {
@@ -214,6 +196,7 @@ class Engine implements RunningBroker {
 
   async #start(signal: AbortSignal): Promise<void> {
     await this.#options.store.start();
+    if (this.#options.readMemory !== undefined) this.#observe();
     for (const ring of this.#rings) await ring.start();
     if (signal.aborted) return;
     this.#cluster?.start();
@@ -223,6 +206,11 @@ class Engine implements RunningBroker {
     const { clock, limits } = this.#options;
     await Promise.race([Promise.all(starts), pause(clock, limits.startWaitMs, signal)]);
     await Promise.all(starts.filter(isOwn));
+  }
+
+  #observe(): void {
+    this.#options.figures.start();
+    void this.#held.start();
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -237,6 +225,8 @@ class Engine implements RunningBroker {
     // Closed in the reverse order.
     const cleanup = new CleanupStack();
     cleanup.add(() => store.stop());
+    cleanup.add(() => this.#options.figures.stop());
+    cleanup.add(() => this.#held.stop());
     for (const ring of this.#rings) cleanup.add(() => ring.stop());
     for (const group of this.#groups.all) cleanup.add(() => group.ledger.stop(signal));
     cleanup.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
@@ -284,10 +274,11 @@ class Engine implements RunningBroker {
 
   #withWarnings(groupId: GroupId, health: GroupHealth): GroupHealth {
     const paused = this.#isPaused ? "deliveries are paused at this node: no callback is attempted" : undefined;
-    const warnings = [paused, this.#access.findWarning(), this.#sessions.findWarning(groupId), health.warning].filter(
-      (text) => text !== undefined,
-    );
-    return warnings.length === 0 ? health : { ...health, warning: warnings.join("; ") };
+    const held = this.#held.findWarning(groupId);
+    const all = [paused, held, this.#access.findWarning(), this.#sessions.findWarning(groupId), health.warning];
+    const warnings = all.filter((text) => text !== undefined);
+    const whole = { ...health, held: this.#held.of(groupId) };
+    return warnings.length === 0 ? whole : { ...whole, warning: warnings.join("; ") };
   }
 
   get #isPaused(): boolean {
@@ -382,6 +373,7 @@ class Engine implements RunningBroker {
       feedPartsOf: this.#feedParts,
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
+      history: this.#history,
       failures: new ReceiverFailures(this.#options.clock),
       isPaused: this.#isPaused,
       slices: this.#slices,

@@ -1,9 +1,11 @@
+import { BrokerError } from "@stele/wire";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { Access } from "./access/access.ts";
 import type { Caller, Principal } from "./access/caller.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
+import { namesOf } from "./access/tenant.ts";
 import type {
   Attachment,
   AttachOrder,
@@ -23,9 +25,11 @@ import type {
   SkippedEntriesCall,
   SkippedEntriesResult,
   SubscribeCall,
+  TailOrder,
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
+import type { TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
 import type { Inlet } from "./publish/inlet.ts";
 import type { EventQuery } from "./query/event-query.ts";
@@ -34,6 +38,7 @@ import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import type { Peer } from "./session/peer.ts";
 import type { Sessions } from "./session/sessions.ts";
+import type { Tails } from "./session/tails.ts";
 import type { SubscriptionService } from "./subscribe/subscription-service.ts";
 import type { TopicService } from "./topics/topic-service.ts";
 
@@ -41,8 +46,10 @@ export interface GuardedBrokerOptions {
   readonly access: Access;
   readonly groups: Groups;
   readonly topics: TopicService;
+  readonly topicQuota: TopicQuota;
   readonly inlet: Inlet;
   readonly sessions: Sessions;
+  readonly tails: Tails;
   readonly subscriptions: SubscriptionService;
   readonly subscriptionQuery: SubscriptionQuery;
   readonly skippedEntries: SkippedEntriesQuery;
@@ -62,7 +69,7 @@ export class GuardedBroker implements Broker {
 
   async open(caller: Caller, call: TopicCall): Promise<void> {
     this.#options.access.authorize(caller, "open", call);
-    await this.#options.topics.open(call);
+    await this.#options.topics.open(call, (opening) => this.#options.topicQuota.reserve(caller, opening));
   }
 
   async close(caller: Caller, call: TopicCall): Promise<void> {
@@ -81,12 +88,13 @@ export class GuardedBroker implements Broker {
     return this.#options.topics.state(call);
   }
 
-  /** `#` covers no topic that begins with `$`, so a page leaves out those that the caller may not read. */
+  /** `#` covers no topic that begins with `$`, so a page leaves out those that the caller may not read. A tenant's pages have its topics alone. */
   async list(caller: Caller, call: ListCall): Promise<ListResult> {
     const { access, topics } = this.#options;
     const { groupId } = call;
-    access.authorize(caller, "read", { groupId, topic: "#" });
-    const page = await topics.list(call);
+    const names = namesOf(caller.principal);
+    access.authorize(caller, "read", { groupId, topic: names?.toReal("#") ?? "#" });
+    const page = await topics.list(call, names?.ranges);
     const mayRead = (topic: string): boolean => access.isAllowed(caller, "read", { groupId, topic });
     return { ...page, topics: page.topics.filter(({ name }) => !name.startsWith("$") || mayRead(name)) };
   }
@@ -95,24 +103,55 @@ export class GuardedBroker implements Broker {
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
     const { access, inlet } = this.#options;
     access.authorize(caller, "publish", call);
-    access.countPublishes(caller, [call]);
+    if (!this.#mayPublish(caller, [call], onSettled)) return;
+    const callersScope = keyScopeOf(caller.principal);
     const onOpening = call.placement?.onOpening;
-    const mayOpen =
-      onOpening &&
-      ((): void => {
-        access.authorize(caller, "open", call);
-        onOpening();
-      });
-    inlet.submit(call, onSettled, {
-      callersScope: keyScopeOf(caller.principal),
-      mayOpen,
-    });
+    if (onOpening === undefined) return inlet.submit(call, onSettled, { callersScope });
+    let release: (() => void) | undefined;
+    const mayOpen = async (): Promise<void> => {
+      access.authorize(caller, "open", call);
+      release = await this.#reserve(caller, call);
+      onOpening();
+    };
+    const settled: OnSettled = (outcome) => {
+      release?.();
+      onSettled(outcome);
+    };
+    inlet.submit(call, settled, { callersScope, mayOpen });
+  }
+
+  #reserve(caller: Caller, { groupId, topic: name }: PublishCall): Promise<() => void> {
+    const { groups, topicQuota } = this.#options;
+    return topicQuota.reserve(caller, { groupId: groups.get(groupId).id, name });
+  }
+
+  /** Whether publishes may be submitted now; else they are refused, later where that is possible. @throws BrokerError 200301. */
+  #mayPublish(
+    caller: Caller,
+    calls: readonly PublishCall[],
+    refuse: (outcome: { readonly status: "REFUSED"; readonly error: unknown }) => void,
+  ): boolean {
+    const { access } = this.#options;
+    try {
+      access.countPublishes(caller, calls);
+      return true;
+    } catch (error) {
+      if (!access.holdRefusal(() => refuse({ status: "REFUSED", error }))) throw error;
+      return false;
+    }
   }
 
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
     for (const call of calls) this.#options.access.authorize(caller, "publish", call);
-    this.#options.access.countPublishes(caller, calls);
+    if (!this.#mayPublish(caller, calls, onSettled)) return;
     this.#options.inlet.submitAll(calls, onSettled);
+  }
+
+  pass(caller: Caller, call: PublishCall): void {
+    const { access, inlet } = this.#options;
+    access.authorize(caller, "publish", call);
+    access.countPublishes(caller, [call]);
+    inlet.pass(call);
   }
 
   /** Says nothing of a topic, so no right is asked for: the submission that follows asks. */
@@ -148,6 +187,16 @@ export class GuardedBroker implements Broker {
     return sessions.attach(caller, { ...order, key }, peer);
   }
 
+  /** Rights are asked for each filter, and for the topic of each event. */
+  async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
+    const { access, tails } = this.#options;
+    access.admit(caller);
+    const { groupId } = order;
+    for (const topic of order.filters) access.authorize(caller, "subscribe", { groupId, topic });
+    access.countConnection(caller);
+    return tails.open(caller, order, peer);
+  }
+
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
     this.#options.access.authorize(caller, "subscribe", call);
     return this.#options.subscriptions.subscribe(caller, call);
@@ -161,14 +210,20 @@ export class GuardedBroker implements Broker {
   async getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
     const { access, groups, events } = this.#options;
     access.authorize(caller, "read", { groupId: call.groupId });
-    const event = await events.get(groups.get(call.groupId), call.eventId);
+    const event = await events.get(groups.get(call.groupId), call.eventId, access.finderFor(caller));
     access.authorizeFound(caller, "read", { groupId: call.groupId, topic: event.topic });
     return event;
   }
 
-  /** Finds the event first, so that no proof is made for a caller who may not read its topic. */
+  /**
+   * Finds the event first, so that no proof is made for a caller who may not read its topic. A tenant gets none: a proof contains all logs of a
+   * transaction and the bloom filter of a block, which name topics of other tenants.
+   */
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
+    if (namesOf(caller.principal) !== undefined) {
+      throw new BrokerError("accessDenied", { details: "getProof for a tenant; a proof may name topics of others" });
+    }
     const { groups, proofs } = this.#options;
     return proofs.get(groups.get(call.groupId), call.eventId);
   }

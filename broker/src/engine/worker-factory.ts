@@ -8,7 +8,7 @@ import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-w
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 
 export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
-  readonly access: Pick<Access, "receiverOf" | "mayDeliver">;
+  readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedOrder>;
   /** Undefined where this process has the store alone. */
   readonly findMember: () => Pick<ClusterMember, "isLive"> | undefined;
@@ -31,6 +31,16 @@ export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactor
     });
     const member = findMember();
     const mayStart = (): boolean => member?.isLive(owner) !== false && access.mayDeliver(subscription);
-    return new DeliveryWorker({ subscription, feed, mayStart, mayReceive }, partsOf(groupId));
+    return new DeliveryWorker(
+      {
+        subscription,
+        feed,
+        mayStart,
+        mayReceive,
+        turn: access.callbackTurnOf(subscription),
+        names: access.namesFor(subscription),
+      },
+      partsOf(groupId),
+    );
   };
 }

@@ -5,8 +5,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
+import type { Operator } from "../engine/operate/operator.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { registerAdminApi } from "./admin/v1/admin-api.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerLogIns } from "./callers/http-log-ins.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
@@ -24,6 +26,7 @@ import {
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
+  pathParameterCharactersMax,
   requestTimeoutMs,
   timeoutCheckIntervalMs,
 } from "./limits.ts";
@@ -35,10 +38,14 @@ import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
 import type { UpgradeRoute } from "./shared/connection/upgrade.ts";
 import { OperationRunner } from "./shared/run-operation.ts";
+import { registerTail } from "./tail/tail-plugin.ts";
+import { Tails, type TailsOptions } from "./tail/tails.ts";
 import { WebSockets } from "./upgrade/web-sockets.ts";
 
 export interface HttpServerOptions {
   readonly broker: Broker;
+  /** Serves the admin API, unless it serves clients alone; left out in tests of other interfaces. */
+  readonly operator?: Operator | undefined;
   readonly logger: Logger;
   /** Context segment of every path; empty for none. */
   readonly basePath: string;
@@ -73,6 +80,8 @@ export interface HttpServerOptions {
   readonly upgrades?: readonly UpgradeRoute[] | undefined;
   /** Serves over TLS where given. */
   readonly certificate?: CertificateFiles | undefined;
+  /** Serves tails where given. */
+  readonly tail?: TailsOptions | undefined;
   /** Every listener that listens, for the health page. */
   readonly listeners?: AdminOptions["listeners"];
 }
@@ -92,6 +101,7 @@ export class HttpServer implements Listener {
   readonly name: string;
   readonly #app: FastifyInstance;
   readonly #webSockets: WebSockets;
+  readonly #tails: Tails | undefined;
   readonly #basePath: string;
   readonly #logger: Logger;
   readonly #closeDelayMs: number;
@@ -108,8 +118,9 @@ export class HttpServer implements Listener {
     const { certificate: files, logger } = options;
     this.#certificate = files && new RenewedCertificate({ files, protocol: "HTTP", logger });
     const resolved = { ...options, basePath: this.#basePath, tls: this.#certificate?.serverOptions };
-    const { app, webSockets } = createApp(resolved, () => this.#isClosing);
+    const { app, webSockets, tails } = createApp(resolved, () => this.#isClosing);
     this.#app = app;
+    this.#tails = tails;
     this.#webSockets = webSockets;
   }
 
@@ -138,6 +149,7 @@ export class HttpServer implements Listener {
     this.#certificate?.stop();
     if (isFirst && this.#closeDelayMs > 0) await this.#serveOn();
     this.#webSockets.drain();
+    this.#tails?.endAll();
     // A connection whose last request ends after the server has closed would be kept alive otherwise.
     const poll = setInterval(() => {
       this.#app.server.closeIdleConnections();
@@ -169,6 +181,7 @@ export class HttpServer implements Listener {
 interface App {
   readonly app: FastifyInstance;
   readonly webSockets: WebSockets;
+  readonly tails: Tails | undefined;
 }
 
 interface AppOptions extends HttpServerOptions {
@@ -176,7 +189,7 @@ interface AppOptions extends HttpServerOptions {
 }
 
 function createApp(options: AppOptions, isClosing: () => boolean): App {
-  const { broker, logger, basePath, version, audience } = options;
+  const { broker, operator, logger, basePath, version, audience } = options;
   const chain = audience === "clients" ? undefined : options.chain;
   const fallbacks = createFallbacks({ basePath, logger });
   const answersCaller = createCallerGuard({
@@ -190,7 +203,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     return503OnClosing: false,
     serverFactory: (handler) => createServer(options.tls, handler),
     // Handlers read the query from the request target themselves.
-    routerOptions: { querystringParser: () => ({}) },
+    routerOptions: { querystringParser: () => ({}), maxParamLength: pathParameterCharactersMax },
     clientErrorHandler: createClientErrorHandler(basePath),
     // No hook runs where the target cannot be read.
     frameworkErrors: (error, request, reply) => {
@@ -215,14 +228,17 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   app.setErrorHandler(fallbacks.answerError);
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };
   const runner = new OperationRunner();
+  const tails = options.tail && new Tails({ ...options.tail, extensionPrefix: options.extensionPrefix, broker });
   const nodeAddress = () => options.advertisedAddress ?? options.clientsAddress?.() ?? toHostPort(app.server.address());
   app.register(
     (scope, _options, done) => {
       if (audience !== "operators") {
         registerRest(scope, { ...options, runner });
         registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
+        if (tails !== undefined) registerTail(scope, { tails, logger });
       }
       if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
+      if (operator !== undefined && audience !== "clients") registerAdminApi(scope, { ...options, broker, operator });
       registerAdmin(scope, {
         ...options,
         hasChain: chain !== undefined,
@@ -235,7 +251,8 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     },
     { prefix: basePath },
   );
-  return { app, webSockets: new WebSockets(app, { basePath, logger, budget, routes: options.upgrades ?? [] }) };
+  const webSockets = new WebSockets(app, { basePath, logger, budget, routes: options.upgrades ?? [] });
+  return { app, webSockets, tails };
 }
 
 function createServer(tls: TlsServerOptions | undefined, handler: RequestListener): Server {

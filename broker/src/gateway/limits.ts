@@ -126,3 +126,6 @@ export const chainWaitTimeoutMs = 10_000;
 
 /** Answer to one request or batch of the chain over HTTP, in bytes; a call that would exceed it is answered -32003. */
 export const chainAnswerBytesMax = 25_000_000;
+
+/** Characters of one parameter in a path: a topic name whose characters are all encoded. */
+export const pathParameterCharactersMax = 768;

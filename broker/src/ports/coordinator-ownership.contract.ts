@@ -57,6 +57,8 @@ export function testOwnership(scenario: CoordinatorScenario): void {
         notifiedAt: 9,
         failedAttempts: 0,
         failedMs: 0,
+        failingSince: 0,
+        retryAt: 0,
       };
       const { id } = subscriptionOf(1);
       expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 0 }])).toEqual([id]);
@@ -141,6 +143,8 @@ export function testOwnership(scenario: CoordinatorScenario): void {
         notifiedAt: 9,
         failedAttempts: 0,
         failedMs: 0,
+        failingSince: 0,
+        retryAt: 0,
       };
       expect(await scenario.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
       await scenario.one.letGo([]);

@@ -6,6 +6,7 @@ export interface GroupGauge {
   readonly headBlock?: number | undefined;
   readonly role?: "follows" | "watches";
   readonly subscriptions?: number;
+  readonly held?: { readonly suspended: number; readonly paused: number };
 }
 
 /** Current state of this node in its cluster. */

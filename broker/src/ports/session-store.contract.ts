@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
 import { endOfBlock, toPosition } from "../domain/position.ts";
+import type { StoredQuota } from "../domain/quota.ts";
 import type { SessionClaim, SessionClaimed, SessionStore, StoredSession } from "./session-store.ts";
 import { claimOf, filterOf, idOf, position, will } from "./session-examples.contract.ts";
 import { testShares } from "./share-store.contract.ts";
@@ -67,6 +68,22 @@ function testClaims(sessions: () => SessionStore): void {
     const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false }));
     expect(unstored).toMatchObject({ status: "begun", current: undefined });
     expect(await sessions().listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  });
+  it("begins no further session where a quota is used up, and resumes those that are there", async () => {
+    const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 5 }];
+    const claimOfAcme = (number: number) =>
+      claimOf({ newId: idOf(number), key: `k${number}`, principal: `acme/p${number % 3}`, quotas, isStored: true });
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => sessions().claimSession(claimOfAcme(index + 1))),
+    );
+    expect(claims.filter(({ status }) => status === "begun")).toHaveLength(5);
+    expect(claims.filter(({ status }) => status === "over-quota")).toHaveLength(15);
+    const begun = claims.findIndex(({ status }) => status === "begun") + 1;
+    expect(await sessions().claimSession(claimOfAcme(begun))).toMatchObject({ status: "resumed" });
+    const unstored = claimOf({ newId: idOf(30), key: "unstored", principal: "acme/x", quotas, isStored: false });
+    expect(await sessions().claimSession(unstored)).toMatchObject({ status: "begun" });
+    const other = claimOf({ newId: idOf(31), key: "other", principal: "acme0/x", isStored: true });
+    expect(await sessions().claimSession(other)).toMatchObject({ status: "begun" });
   });
   it("begins no session of a new name unless the claim allows it", async () => {
     expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toEqual({ status: "full" });

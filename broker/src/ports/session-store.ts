@@ -1,6 +1,7 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { NodeId } from "../domain/node.ts";
 import type { Position } from "../domain/position.ts";
+import type { OverQuota, StoredQuota } from "../domain/quota.ts";
 import type { SessionFilter } from "../domain/session-filter.ts";
 import type { SessionProtocol, SubscriptionId } from "../domain/subscription.ts";
 import type { TopicFilter } from "../domain/topic-filter.ts";
@@ -96,6 +97,8 @@ export interface SessionClaim extends SessionName, Legacy {
   readonly isStored: boolean;
   /** Whether a stored session may begin where there is none of that name. */
   readonly mayBegin: boolean;
+  /** What bounds the stored sessions of its principal; nothing if left out. */
+  readonly quotas?: readonly StoredQuota[];
 }
 
 /** `former`: the session as it was; where it did not go on, it is gone. */
@@ -108,6 +111,8 @@ export type SessionClaimed =
     }
   /** There is no session of that name, and none may begin. */
   | { readonly status: "full" }
+  /** The same, because of a quota. */
+  | OverQuota
   /** The row of the session is damaged, and was removed: claim again. */
   | { readonly status: "damaged" }
   /** The index has rolled back since: claim again. */

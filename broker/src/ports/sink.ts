@@ -22,6 +22,13 @@ export type AttemptOutcome =
   | { readonly status: "gone"; readonly reason: string }
   | { readonly status: "withheld" };
 
+/** What a receiver answered, as far as it was read. */
+export interface AttemptAnswer {
+  /** Of HTTP. */
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
 /** The part of an AbortSignal that an attempt needs: lighter objects than an AbortSignal have it too. */
 export interface AttemptSignal {
   readonly aborted: boolean;
@@ -37,6 +44,8 @@ export interface AttemptOptions {
   readonly mayStart?: (() => boolean) | undefined;
   /** Ends an attempt that still waits for its turn; the result is `withheld`. */
   readonly stopping?: AttemptSignal | undefined;
+  /** Called with the answer, if there is one, before the attempt ends. It must not throw. */
+  readonly onAnswer?: ((answer: AttemptAnswer) => void) | undefined;
 }
 
 /**

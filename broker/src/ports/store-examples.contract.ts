@@ -5,7 +5,7 @@ import {
   type Delivery,
   parseSubscriptionId,
   type SessionDelivery,
-  type SessionProtocol,
+  type ListedProtocol,
   type Subscription,
   type WebhookDelivery,
 } from "../domain/subscription.ts";
@@ -68,7 +68,7 @@ export function webhookTo(changes: Partial<WebhookDelivery> = {}): WebhookDelive
   return { kind: "webhook", format: "RESTful", url, secret: "whsec_c2VjcmV0", ...changes };
 }
 
-export function sessionOf(protocol: SessionProtocol): SessionDelivery {
+export function sessionOf(protocol: ListedProtocol): SessionDelivery {
   return { kind: "session", protocol, sessionId: `session of ${protocol}` };
 }
 
@@ -89,6 +89,8 @@ export function subscriptionOf<Kind extends Delivery = WebhookDelivery>(
     notifiedAt: 1_700_000_000_123,
     failedAttempts: 3,
     failedMs: 7_000,
+    failingSince: 1_700_000_000_200,
+    retryAt: 1_700_000_009_000,
     owner: undefined,
     epoch: 0,
     createdAt: 1_700_000_000_000 + number,

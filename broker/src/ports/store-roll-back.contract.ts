@@ -255,6 +255,8 @@ function testCursors(store: () => Store): void {
         notifiedAt: 1,
         failedAttempts: 0,
         failedMs: 0,
+        failingSince: 0,
+        retryAt: 0,
       },
     ]);
     expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({

@@ -223,6 +223,8 @@ function progress(number: number, epoch: number): Progress {
     notifiedAt: 1,
     failedAttempts: 0,
     failedMs: 0,
+    failingSince: 0,
+    retryAt: 0,
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
+import type { StoredQuota } from "../domain/quota.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Progress, Store } from "./store.ts";
@@ -52,7 +53,7 @@ export function testSubscriptions(store: () => Store): void {
     const delivery = webhookTo({ url: "http://new/", format: "JsonRPC", secret: undefined });
     const change = { delivery, state: "suspended" } as const;
     expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
-    const changed = { ...subscriptionOf(1), ...change, failedAttempts: 0, failedMs: 0 };
+    const changed = { ...subscriptionOf(1), ...change, failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 };
     expect(await store().listSubscriptions()).toEqual([changed, subscriptionOf(2)]);
     expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
     expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", delivery });
@@ -71,9 +72,72 @@ export function testSubscriptions(store: () => Store): void {
     expect(await store().deleteSubscription(subscriptionOf(1))).toBe(false);
     expect(await store().insertSubscription(subscriptionOf(1), 0)).toBe("inserted");
   });
+  testQuotas(store);
   testMany(store);
   testGenerations(store);
   testEpochs(store);
+}
+
+const bounded = (of: StoredQuota["of"], name: string, max: number): StoredQuota => {
+  return { of, name, what: "subscriptions", max };
+};
+
+const of = (number: number, principal: string, url = "http://a/") =>
+  subscriptionOf(number, { principal, delivery: webhookTo({ url }) });
+
+function testQuotas(store: () => Store): void {
+  const ofShop = bounded("principal", "acme/shop", 2);
+  const ofAcme = bounded("tenant", "acme", 3);
+  it("refuses what would exceed a quota of an owner or a tenant, and counts no other", async () => {
+    const outcomes = [];
+    const owners = ["acme/shop", "acme/shop", "acme/shop", "acme/bill", "acme/bill", "acme0/x", "acme", "acme-x/y"];
+    for (const [index, owner] of owners.entries()) {
+      const quotas = owner.startsWith("acme/") ? [ofShop, ofAcme].slice(owner === "acme/shop" ? 0 : 1) : [];
+      outcomes.push(await store().insertSubscription(of(index + 1, owner), 0, quotas));
+    }
+    const [tooManyOfShop, tooManyOfAcme] = [ofShop, ofAcme].map((quota) => ({ status: "over-quota", quota }));
+    const inserted = "inserted";
+    expect(outcomes).toEqual([
+      inserted,
+      inserted,
+      tooManyOfShop,
+      inserted,
+      tooManyOfAcme,
+      inserted,
+      inserted,
+      inserted,
+    ]);
+    expect(await store().countSubscriptions()).toBe(6);
+    await store().deleteSubscription(of(1, "acme/shop"));
+    expect(await store().insertSubscription(of(3, "acme/shop"), 0, [ofShop, ofAcme])).toBe("inserted");
+  });
+
+  it("holds a quota exactly under a hundred inserts at once", async () => {
+    const quota = bounded("tenant", "acme", 10);
+    const inserts = Array.from({ length: 100 }, (_, index) =>
+      store().insertSubscription(of(index + 1, `acme/p${index % 7}`), 0, [quota]),
+    );
+    const outcomes = await Promise.all(inserts);
+    expect(outcomes.filter((outcome) => outcome === "inserted")).toHaveLength(10);
+    expect(outcomes.filter((outcome) => typeof outcome === "object")).toHaveLength(90);
+    expect(await store().countSubscriptions()).toBe(10);
+  });
+
+  it("counts the hosts of callbacks once each, also when a subscription moves", async () => {
+    const quota: StoredQuota = { of: "tenant", name: "acme", what: "callbackHosts", max: 2 };
+    const refused = { status: "over-quota", quota };
+    const insert = (number: number, url: string) =>
+      store().insertSubscription(of(number, "acme/shop", url), 0, [quota]);
+    expect(await insert(1, "http://a/1")).toBe("inserted");
+    expect(await insert(2, "http://a/2")).toBe("inserted");
+    expect(await insert(3, "http://b/")).toBe("inserted");
+    expect(await insert(4, "http://c/")).toEqual(refused);
+    const move = (number: number, url: string) =>
+      store().updateSubscription(of(number, "acme/shop"), { delivery: webhookTo({ url }), state: "active" }, [quota]);
+    expect(await move(1, "http://c/")).toEqual(refused);
+    expect(await move(1, "http://b/")).toBe(true);
+    expect(await move(2, "http://c/")).toBe(true);
+  });
 }
 
 function testMany(store: () => Store): void {
@@ -159,8 +223,8 @@ function testGenerations(store: () => Store): void {
       insert(7, 1),
     ]);
     const expected = ["inserted", "inserted", "went-back", "taken", "inserted", "inserted", "went-back", "inserted"];
-    expect(outcomes.toSorted()).toEqual(expected.toSorted());
-    expect([outcomes[1], outcomes[3]].toSorted()).toEqual(["inserted", "taken"]);
+    expect(outcomes.map(String).toSorted()).toEqual(expected.toSorted());
+    expect(new Set([outcomes[1], outcomes[3]])).toEqual(new Set(["inserted", "taken"]));
     outcomes[3] = "taken"; // One of the two, whichever comes first.
     outcomes[1] = "inserted";
     expect(outcomes).toEqual(expected);
@@ -218,7 +282,10 @@ export function testProgress(store: () => Store): void {
     expect(await store().findSubscription(moved.id)).toEqual(moved);
   });
   it("keeps how long the event after the cursor has failed, until the cursor moves", async () => {
-    await store().insertSubscription(subscriptionOf(1, { failedAttempts: 0, failedMs: 0 }), 0);
+    await store().insertSubscription(
+      subscriptionOf(1, { failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 }),
+      0,
+    );
     const { id, cursor } = subscriptionOf(1);
     const failing = async (attempts: number, failedMs: number) => {
       const rows = [{ ...progress(1, cursor), notifiedCount: 1, failedAttempts: attempts, failedMs }];
@@ -232,7 +299,12 @@ export function testProgress(store: () => Store): void {
     await store().setSubscriptionState({ id, epoch: 0 }, "suspended");
     expect(await store().findSubscription(id)).toMatchObject({ failedAttempts: 900, failedMs: 259_200_000 });
     await store().saveProgress([progress(1, toPosition(2, 0))]);
-    expect(await store().findSubscription(id)).toMatchObject({ failedAttempts: 0, failedMs: 0 });
+    expect(await store().findSubscription(id)).toMatchObject({
+      failedAttempts: 0,
+      failedMs: 0,
+      failingSince: 0,
+      retryAt: 0,
+    });
   });
   it("accepts no rows, and thousands", async () => {
     expect(await store().saveProgress([])).toEqual([]);
@@ -261,5 +333,7 @@ function progress(number: number, cursor: Position): Progress {
     notifiedAt: 1_800_000_000_000,
     failedAttempts: 0,
     failedMs: 0,
+    failingSince: 0,
+    retryAt: 0,
   };
 }

@@ -5,6 +5,8 @@ import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } f
 import type { Topic } from "../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Store, Stretch } from "./store.ts";
+import { testNameRanges } from "./store-name-ranges.contract.ts";
+import { testOperated } from "./store-operated.contract.ts";
 import { testRetained } from "./store-retained.contract.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
 import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
@@ -45,9 +47,11 @@ export function testStore(name: string, create: () => Promise<Store>): void {
 
     describe("blocks", () => testBlocks(() => store));
     describe("topics", () => testTopics(() => store));
+    describe("topics by ranges of names", () => testNameRanges(() => store));
     describe("batches", () => testBatches(() => store));
     describe("counts", () => testCounts(() => store));
     describe("subscriptions", () => testSubscriptions(() => store));
+    describe("what operators do", () => testOperated(() => store));
     describe("progress", () => testProgress(() => store));
     describe("rolling back", () => testRollBack(() => store));
     describe("retained events", () => testRetained(() => store));
@@ -201,6 +205,13 @@ function testTopics(store: () => Store): void {
     expect(await store().findTopicsByDigest(group, "0ab453c0")).toEqual(opened);
     expect(await store().findTopicsByDigest(group, "0ab453c1")).toEqual([]);
     expect(await store().findTopicsByDigest(otherGroup, "0ab453c0")).toEqual([]);
+  });
+  it("counts the topics below a prefix by their bytes, without those of some names", async () => {
+    const names = ["acme/a", "acme/b/c", "acme/y", "acme", "acme0", "acme-x/a", "ACME/a", "acme/z"].map(parseTopicName);
+    await store().applyBlocks(group, [blockOf(1, { opened: names.map((name, i) => topicOf(name, i + 1)) })]);
+    expect(await store().countTopics(group, "acme/", [])).toBe(4);
+    expect(await store().countTopics(group, "acme/", ["acme/a", "acme/unknown", "acme0"])).toBe(3);
+    expect(await store().countTopics(otherGroup, "acme/", [])).toBe(0);
   });
   it("pages follow the order of opening, with the true total", async () => {
     const names = ["e", "b", "d", "a", "c"].map((name) => parseTopicName(name));

@@ -1,6 +1,8 @@
 import type { Event, EventBatch } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
+import type { NameRange } from "../domain/name-range.ts";
 import type { Position } from "../domain/position.ts";
+import type { OverQuota, StoredQuota } from "../domain/quota.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId, SubscriptionState } from "../domain/subscription.ts";
 import type { Address, Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
@@ -10,6 +12,7 @@ import type { BatchFault, BlockRef } from "./ledger.ts";
 import type { PublishKeys } from "./publish-keys.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { ShareStore } from "./share-store.ts";
+import type { SubscriptionMove, SubscriptionSearch } from "./subscription-search.ts";
 
 /** Why the index skipped an entry of the chain. */
 export type SkipReason =
@@ -112,6 +115,14 @@ export const vanishedBatchesMax = 10_000;
 /** Maximum number of skipped entries to remember per group; the oldest make room. */
 export const skippedEntriesMax = 10_000;
 
+/** Which topics to list. */
+export interface TopicQuery {
+  readonly offset: number;
+  readonly limit: number;
+  /** Lists and counts the topics whose name is in one of these; every topic if undefined. */
+  readonly ranges?: readonly NameRange[] | undefined;
+}
+
 /** A page of topics in the order in which they were opened. */
 export interface TopicPage {
   readonly total: number;
@@ -165,6 +176,8 @@ export interface Progress extends SubscriptionKey {
   readonly notifiedAt: number;
   readonly failedAttempts: number;
   readonly failedMs: number;
+  readonly failingSince: number;
+  readonly retryAt: number;
 }
 
 export interface ApplyOptions {
@@ -175,7 +188,7 @@ export interface ApplyOptions {
 }
 
 /** Result of an insert. */
-export type InsertOutcome = "inserted" | "taken" | "went-back";
+export type InsertOutcome = "inserted" | "taken" | "went-back" | OverQuota;
 
 /** A follower wrote without holding the group's lease. */
 export class LeaseLostError extends Error {
@@ -199,6 +212,13 @@ export class IndexDamagedError extends Error {
 
 /** What subscribing again changes of a callback subscription; the principal stays if left out. */
 export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state" | "principal">;
+
+/** Number of subscriptions of a group in a state other than active. */
+export interface HeldCount {
+  readonly groupId: GroupId;
+  readonly state: SubscriptionState;
+  readonly count: number;
+}
 
 /** Maximum number of blocks that an {@link IndexDamagedError} names. */
 export const damagedBlocksMax = 64;
@@ -253,7 +273,9 @@ export interface Store extends PublishKeys {
   findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]>;
   /** The same, by contract address. */
   findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]>;
-  listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage>;
+  listTopics(groupId: GroupId, query: TopicQuery): Promise<TopicPage>;
+  /** Number of topics whose names begin with a prefix, which ends in a slash, without those of some names. */
+  countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number>;
   /** Every topic whose name has this digest (see topicDigest in wire); usually one. */
   findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]>;
 
@@ -280,22 +302,47 @@ export interface Store extends PublishKeys {
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
   /** All subscriptions, or a page of them, in the order of their identifiers. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
+  /** Those that match, in the order of their identifiers. It compares what is stored: a worker may be ahead. */
+  searchSubscriptions(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
+  /** Subscriptions that are not active, by group and state. Reads an index entry of each. */
+  countHeld(): Promise<readonly HeldCount[]>;
   /** Number of subscriptions whose url leads to a receiver (see findReceiver). */
   countSubscriptionsTo(receiver: string): Promise<number>;
   /**
    * Inserts, unless the identifier is taken or the group's index has rolled back since `generation` (0 for an index without a head). If the cursor
-   * is before every event, a rollback cannot affect it, and the generation does not matter.
+   * is before every event, a rollback cannot affect it, and the generation does not matter. Counts against the quotas over all nodes, exactly.
    */
-  insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
-  /** Sets delivery and state of a callback subscription and clears its failures; returns false if there is no subscription with that epoch. */
-  updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean>;
+  insertSubscription(
+    subscription: Subscription,
+    generation: number,
+    quotas?: readonly StoredQuota[],
+  ): Promise<InsertOutcome>;
+  /**
+   * Sets delivery and state of a callback subscription and clears its failures; returns false if there is no subscription with that epoch. Only a host that
+   * the owner's other subscriptions do not have counts against the quotas.
+   */
+  updateSubscription(
+    key: SubscriptionKey,
+    change: CallbackChange,
+    quotas?: readonly StoredQuota[],
+  ): Promise<boolean | OverQuota>;
+  /**
+   * Changes a callback subscription under the next epoch, so that a write of its progress that comes late is refused, and clears its failures. The
+   * cursor may move in both directions. `refused`: there is no subscription with that epoch. `went-back`: the cursor is of an index that has rolled
+   * back since `generation`.
+   */
+  moveSubscription(
+    key: SubscriptionKey & Pick<Subscription, "groupId">,
+    move: SubscriptionMove,
+    generation: number,
+  ): Promise<"moved" | "refused" | "went-back">;
   /** Returns false if there is no subscription with that epoch. */
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
   /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
   /**
-   * Moves cursors forward only, and how long the event after the cursor has failed. Returns the subscriptions that do not exist with their epoch. Give
+   * Moves cursors forward only, and how long the event after the cursor has failed and has to wait. Returns the subscriptions that do not exist with their epoch. Give
    * each subscription once.
    */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import type { LogFields, Logger } from "../lib/logger.ts";
+import { standardOutput } from "../lib/system/standard-output.ts";
 import { formatLine } from "./format-line.ts";
 import { redactFields } from "./redact.ts";
 
@@ -16,9 +17,9 @@ export interface LoggerOptions {
   readonly destination?: LogDestination;
 }
 
-/** A log with one line per entry and no secrets; each line is written before the call returns. */
+/** A log with one line per entry and no secrets; each line is written before the call returns, unless nobody reads the output. */
 export function createLogger(options: LoggerOptions): Logger {
-  const output = options.destination ?? pino.destination({ fd: 1, sync: true });
+  const output = options.destination ?? standardOutput;
   const isText = options.format === "text" || (options.format === "auto" && process.stdout.isTTY);
   const destination = isText ? { write: (line: string) => output.write(formatLine(line)) } : output;
   const root = pino(

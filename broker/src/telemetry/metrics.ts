@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { createMqttMetrics, type MqttCounters } from "./mqtt-metrics.ts";
 import { createStompMetrics, type StompCounters } from "./stomp-metrics.ts";
+import { createTailMetrics, type TailCounters } from "./tail-metrics.ts";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge, ScrubPart } from "../ports/metrics.ts";
 import { createIntegrityMetrics } from "./integrity-metrics.ts";
 
@@ -9,6 +10,7 @@ export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   readonly mqtt: MqttCounters;
   readonly stomp: StompCounters;
+  readonly tails: TailCounters;
   render(): Promise<string>;
   /** The broker closed a connection because its client was slow, or the slowest when memory ran low. */
   connectionEnded(reason: "slow" | "memory"): void;
@@ -47,6 +49,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #connectionsEnded: Counter<"reason">;
   readonly mqtt: MqttCounters;
   readonly stomp: StompCounters;
+  readonly tails: TailCounters;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -54,6 +57,7 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#registry = registry;
     this.mqtt = createMqttMetrics(registry);
     this.stomp = createStompMetrics(registry);
+    this.tails = createTailMetrics(registry);
     this.#published = new Counter({
       ...byGroup,
       name: "stele_events_published_total",
@@ -141,6 +145,16 @@ class PrometheusMetrics implements MetricsRegistry {
       "stele_group_follows",
       "1 if this node follows the group's chain and writes its index, else 0.",
       ({ role }) => role && Number(role === "follows"),
+    );
+    gauge(
+      "stele_subscriptions_suspended",
+      "Subscriptions of all nodes to which the broker stopped delivering, because their receivers failed for too long.",
+      ({ held }) => held?.suspended,
+    );
+    gauge(
+      "stele_subscriptions_paused",
+      "Subscriptions of all nodes that an operator holds.",
+      ({ held }) => held?.paused,
     );
     gauge(
       "stele_subscriptions_delivered",

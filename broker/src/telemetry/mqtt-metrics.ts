@@ -5,6 +5,7 @@ import { watchConnections } from "./watch-connections.ts";
 export interface MqttCounters {
   answered(packet: string, reasonCode: number): void;
   publishLost(): void;
+  deliveryDropped(): void;
   watchConnections(read: () => number): void;
 }
 
@@ -21,9 +22,15 @@ export function createMqttMetrics(registry: Registry): MqttCounters {
     name: "stele_mqtt_publishes_lost_total",
     help: "Publishes of QoS 0 that were refused; their clients are not told.",
   });
+  const dropped = new Counter({
+    registers,
+    name: "stele_mqtt_deliveries_dropped_total",
+    help: "Events of publishes with QoS 0 that were not committed (mqttQos0: live), and that a subscriber did not get because it reads slowly.",
+  });
   return {
     answered: (packet, reasonCode) => answers.inc({ packet, code: `0x${reasonCode.toString(16).padStart(2, "0")}` }),
     publishLost: () => lost.inc(),
+    deliveryDropped: () => dropped.inc(),
     watchConnections: (read) => watchConnections(registry, { read, name: "stele_mqtt_connections", protocol: "MQTT" }),
   };
 }

@@ -11,8 +11,15 @@ const hashes = new Generations<Uint8Array>(REMEMBERED_HASHES_MAX);
 export function rememberedKeccak(bytes: Uint8Array): Uint8Array {
   if (bytes.length > INPUT_BYTES_MAX) return keccak256(bytes);
   const key = toBuffer(bytes).toString("latin1");
-  const known = hashes.get(key);
-  if (known !== undefined) return known;
+  return hashes.get(key) ?? remember(key, bytes);
+}
+
+/** The same for short input that is given as latin1. */
+export function rememberedKeccakOf(key: string): Uint8Array {
+  return hashes.get(key) ?? remember(key, Buffer.from(key, "latin1"));
+}
+
+function remember(key: string, bytes: Uint8Array): Uint8Array {
   const hash = Buffer.from(keccak256(bytes)); // into shared memory: a piece of its own takes 200 bytes more
   hashes.set(key, hash);
   return hash;

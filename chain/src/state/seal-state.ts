@@ -1,19 +1,10 @@
 import type { Account } from "@ethereumjs/util";
-import {
-  emptyTrieRoot,
-  encodeRlp,
-  type NodeReader,
-  replaceInTrie,
-  type TrieChange,
-  type TrieUpdate,
-  toNibbles,
-  updateTrie,
-} from "@stele/eth/node";
-import { rememberedKeccak } from "../lib/remembered-keccak.ts";
+import { emptyTrieRoot, encodeRlp, replaceInTrie, type TrieChange, toNibbles, updateTrie } from "@stele/eth/node";
+import { rememberedKeccakOf } from "../lib/remembered-keccak.ts";
 import { encodeAccount } from "./account.ts";
 import type { StateChanges } from "./execution-state.ts";
 import type { NodeChanges } from "./node-changes.ts";
-import { accountNodeKey, type StateView, storageNodeKey } from "./state-view.ts";
+import type { StateView, StoredTrie } from "./state-view.ts";
 
 export interface SealedState {
   readonly root: Uint8Array;
@@ -24,38 +15,53 @@ export interface SealedState {
 
 /** Writes what a block changed into the tries and gives the new state root with the nodes that differ. */
 export function sealState(view: StateView, changes: StateChanges): SealedState {
-  const nodes = new ChangedNodes();
+  const tries: ChangedTrie[] = [];
   const accountChanges: TrieChange[] = [];
   for (const [key, account] of changes.accounts) {
     const address = Buffer.from(key, "latin1");
     const slots = changes.storage.get(key);
-    const storageRoot =
-      account === undefined || slots === undefined
-        ? account?.storageRoot
-        : sealStorage(view, { address, slots, nodes });
-    accountChanges.push({ nibbles: toNibbles(rememberedKeccak(address)), value: encodePresent(account, storageRoot) });
+    let storageRoot = account?.storageRoot;
+    if (account !== undefined && slots !== undefined) {
+      const storage = changeTrie(view.storageTrie(address), toStorageChanges(slots));
+      tries.push(storage);
+      storageRoot = storage.root;
+    }
+    accountChanges.push({ nibbles: toNibbles(rememberedKeccakOf(key)), value: encodePresent(account, storageRoot) });
   }
-  const update = changeTrie(view.accountReader(), accountChanges);
-  nodes.add(update, accountNodeKey);
-  return { root: update.root ?? emptyTrieRoot, nodes: nodes.after, overwritten: nodes.before };
+  const accounts = changeTrie(view.accountTrie(), accountChanges);
+  const { nodes, overwritten } = merge([...tries, accounts]);
+  return { root: accounts.root, nodes, overwritten };
 }
 
-class ChangedNodes {
-  readonly before = new Map<string, Uint8Array | undefined>();
-  readonly after = new Map<string, Uint8Array | undefined>();
-
-  add(update: TrieUpdate, toKey: (path: string) => string): void {
-    for (const [path, node] of update.nodes) {
-      const key = toKey(path);
-      this.before.set(key, update.before.get(path));
-      this.after.set(key, node);
-    }
-  }
+/** A trie after a block, with its nodes that differ, by key. */
+interface ChangedTrie {
+  readonly root: Uint8Array;
+  readonly nodes: Map<string, Uint8Array | undefined>;
+  readonly overwritten: Map<string, Uint8Array | undefined>;
 }
 
 /** Most blocks change values that are there. */
-function changeTrie(read: NodeReader, changes: readonly TrieChange[]): TrieUpdate {
-  return replaceInTrie(read, changes) ?? updateTrie(read, changes);
+function changeTrie({ prefix, read }: StoredTrie, changes: readonly TrieChange[]): ChangedTrie {
+  const replaced = replaceInTrie(read, changes, { prefix });
+  if (replaced !== undefined) return { root: replaced.root, nodes: replaced.nodes, overwritten: replaced.before };
+  const update = updateTrie((path, hash) => read(prefix + path, hash), changes);
+  const trie: ChangedTrie = { root: update.root ?? emptyTrieRoot, nodes: new Map(), overwritten: new Map() };
+  for (const [path, node] of update.nodes) {
+    trie.nodes.set(prefix + path, node);
+    trie.overwritten.set(prefix + path, update.before.get(path));
+  }
+  return trie;
+}
+
+/** Adds everything to the trie with the most nodes, which is mostly that of one contract. */
+function merge(tries: readonly ChangedTrie[]): Pick<ChangedTrie, "nodes" | "overwritten"> {
+  const [largest, ...others] = tries.toSorted((left, right) => right.nodes.size - left.nodes.size);
+  if (largest === undefined) return { nodes: new Map(), overwritten: new Map() };
+  for (const { nodes, overwritten } of others) {
+    for (const [key, node] of nodes) largest.nodes.set(key, node);
+    for (const [key, node] of overwritten) largest.overwritten.set(key, node);
+  }
+  return largest;
 }
 
 function encodePresent(account: Account | undefined, storageRoot: Uint8Array | undefined): Uint8Array | undefined {
@@ -63,19 +69,9 @@ function encodePresent(account: Account | undefined, storageRoot: Uint8Array | u
   return encodeAccount({ nonce: account.nonce, balance: account.balance, storageRoot, codeHash: account.codeHash });
 }
 
-interface StorageChanges {
-  readonly address: Uint8Array;
-  readonly slots: ReadonlyMap<string, Uint8Array>;
-  readonly nodes: ChangedNodes;
-}
-
-function sealStorage(view: StateView, { address, slots, nodes }: StorageChanges): Uint8Array {
-  const changes = Array.from(slots, ([slot, value]) => ({
-    nibbles: toNibbles(rememberedKeccak(Buffer.from(slot, "latin1"))),
+function toStorageChanges(slots: ReadonlyMap<string, Uint8Array>): TrieChange[] {
+  return Array.from(slots, ([slot, value]) => ({
+    nibbles: toNibbles(rememberedKeccakOf(slot)),
     value: value.length === 0 ? undefined : encodeRlp(value),
   }));
-  const update = changeTrie(view.storageReader(address), changes);
-  const addressHash = rememberedKeccak(address);
-  nodes.add(update, (path) => storageNodeKey(addressHash, path));
-  return update.root ?? emptyTrieRoot;
 }

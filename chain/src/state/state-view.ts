@@ -31,6 +31,13 @@ export function storageNodeKey(addressHash: Uint8Array, path: string): string {
   return `S${toBuffer(addressHash).toString("latin1")}${path}`;
 }
 
+/** A trie whose nodes are read by their keys: the prefix and the path. */
+export interface StoredTrie {
+  readonly prefix: string;
+  /** Without a hash, the root. */
+  readonly read: NodeReader;
+}
+
 /** The state after one block, read through its tries. */
 export class StateView {
   readonly #source: StateSource;
@@ -55,7 +62,7 @@ export class StateView {
   }
 
   #readAccount(address: Uint8Array): StoredAccount | undefined {
-    const encoded = readTrie(this.accountReader(), rememberedKeccak(address));
+    const encoded = readTrie(readerOf(this.accountTrie()), rememberedKeccak(address));
     return encoded === undefined ? undefined : decodeAccount(encoded);
   }
 
@@ -71,7 +78,7 @@ export class StateView {
   }
 
   #readStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
-    const encoded = readTrie(this.storageReader(address), rememberedKeccak(slot));
+    const encoded = readTrie(readerOf(this.storageTrie(address)), rememberedKeccak(slot));
     // A slot's value is one RLP string.
     return encoded === undefined ? emptyBytes : (decodeRlp(encoded) as Uint8Array);
   }
@@ -87,22 +94,29 @@ export class StateView {
   }
 
   proveAccount(address: Uint8Array): Uint8Array[] {
-    return proveTrie(this.accountReader(), rememberedKeccak(address));
+    return proveTrie(readerOf(this.accountTrie()), rememberedKeccak(address));
   }
 
   proveStorage(address: Uint8Array, slot: Uint8Array): Uint8Array[] {
-    return proveTrie(this.storageReader(address), rememberedKeccak(slot));
+    return proveTrie(readerOf(this.storageTrie(address)), rememberedKeccak(slot));
   }
 
-  accountReader(): NodeReader {
-    return (path, hash = this.#root) => this.#source.findNode(accountNodeKey(path), hash);
+  accountTrie(): StoredTrie {
+    return this.#trie(accountNodeKey(""), this.#root);
   }
 
-  storageReader(address: Uint8Array): NodeReader {
+  storageTrie(address: Uint8Array): StoredTrie {
     const root = this.findAccount(address)?.storageRoot ?? emptyTrieRoot;
-    const addressHash = rememberedKeccak(address);
-    return (path, hash = root) => this.#source.findNode(storageNodeKey(addressHash, path), hash);
+    return this.#trie(storageNodeKey(rememberedKeccak(address), ""), root);
   }
+
+  #trie(prefix: string, root: Uint8Array): StoredTrie {
+    return { prefix, read: (key, hash = root) => this.#source.findNode(key, hash) };
+  }
+}
+
+function readerOf({ prefix, read }: StoredTrie): NodeReader {
+  return (path, hash) => read(prefix + path, hash);
 }
 
 function toText(bytes: Uint8Array): string {

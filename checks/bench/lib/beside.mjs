@@ -39,7 +39,9 @@ function toFigures(rounds, { title, peerName, rate = "events/s", each = "event",
     { what: "processor time", unit: `µs/${each}`, key: "serverCpuUsPerEvent" },
   ];
   const hasPeer = rounds.every(({ peer }) => peer !== undefined);
-  const figures = rows.flatMap(({ what, unit, key }) => [
+  // A load that times no single event has no latencies.
+  const found = rows.filter(({ key }) => rounds.every(({ broker }) => broker[key] !== null));
+  const figures = found.flatMap(({ what, unit, key }) => [
     { name: `${title}: ${what}`, unit, values: of("broker", key) },
     ...(hasPeer ? [{ name: `${title}: ${what} of ${peerName}`, unit, values: of("peer", key) }] : []),
   ]);

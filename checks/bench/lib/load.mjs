@@ -12,7 +12,7 @@ const fileOf = (program) => fileURLToPath(new URL(`../load/${program}.mjs`, impo
  * @param {Omit<import("../load/publish-load.mjs").Plan, "port" | "topic">} plan
  */
 export async function publishLoad(server, plan) {
-  const findings = await load("publish-load", server, { ...plan, topic });
+  const findings = await load("publish-load", server, { topic, ...plan });
   if (findings.failures > 0) throw new Error(`${findings.failures} publishes failed`);
   return findings;
 }
@@ -24,6 +24,15 @@ export async function publishLoad(server, plan) {
  */
 export function fanOutLoad(server, plan) {
   return load("stomp-fan-out", server, plan);
+}
+
+/**
+ * Gives wrong credentials, from a process and an address of its own.
+ * @param {import("./servers.mjs").Server} server
+ * @param {Omit<import("../load/wrong-log-ins.mjs").Plan, "port">} plan
+ */
+export function wrongLogIns(server, plan) {
+  return load("wrong-log-ins", server, plan);
 }
 
 async function load(program, server, plan) {

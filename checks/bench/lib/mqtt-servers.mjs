@@ -30,7 +30,7 @@ export function findMqttServers({ main, leaveOut }) {
 }
 
 /** Starts the broker; answers with its HTTP port and, as `port`, that of MQTT. */
-async function startMqttBroker({ main, dataDir }) {
+export async function startMqttBroker({ main, dataDir }) {
   const mqttPort = await findFreePort();
   const server = await startBroker({ main, dataDir, settings: { STELE_MQTT_PORT: String(mqttPort) } });
   server.httpPort = server.port;
@@ -39,14 +39,32 @@ async function startMqttBroker({ main, dataDir }) {
 }
 
 /** As Debian packages it: it keeps everything in memory. */
-async function startMosquitto({ file, dataDir }) {
+async function startMosquitto({ file, dataDir, more = [] }) {
   const port = await findFreePort();
   const config = join(dataDir, "mosquitto.conf");
-  const settings = [`listener ${port} 127.0.0.1`, "allow_anonymous true", "persistence false", "set_tcp_nodelay true"];
+  const settings = [
+    `listener ${port} 127.0.0.1`,
+    "allow_anonymous true",
+    "persistence false",
+    "set_tcp_nodelay true",
+    ...more,
+  ];
   writeFileSync(config, `${settings.join("\n")}\n`);
   const child = new Child(["-c", config], { command: file });
   await child.waitFor(/mosquitto version \S+ running/);
   return new Server(child, port);
+}
+
+/** The same, with WebSockets at `webPort`. */
+export async function startMosquittoWeb({ file, dataDir }) {
+  const webPort = await findFreePort();
+  const server = await startMosquitto({
+    file,
+    dataDir,
+    more: [`listener ${webPort} 127.0.0.1`, "protocol websockets"],
+  });
+  server.webPort = webPort;
+  return server;
 }
 
 async function startAedes(folder) {

@@ -1,11 +1,15 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Child } from "./child.mjs";
 import { readCpuSeconds, readMemory } from "./proc.mjs";
 import { callRest } from "./rest.mjs";
 
 export const topic = "bench/load";
+
+const run = promisify(execFile);
 
 /** A server under load: the broker or the baseline. */
 export class Server {
@@ -68,6 +72,17 @@ function startChild({ main, dataDir, settings = {}, nodeFlags = [] }) {
     ...settings,
   };
   return new Child([...nodeFlags, main], { env });
+}
+
+/** Starts a broker with access on a data folder; `create` makes a key with the roles and the owner that its flags name. */
+export async function startGuardedBroker({ main, dataDir, access }) {
+  const settings = { STELE_ACCESS: JSON.stringify(access), STELE_ADMIN_PORT: "0" };
+  const env = { ...process.env, ...settings, STELE_DATA_DIR: dataDir };
+  const create = async (...flags) =>
+    (await run(process.execPath, [main, "key", "create", ...flags], { env })).stdout.trim();
+  const child = startChild({ main, dataDir, settings });
+  const [, port] = await child.waitFor(/REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
+  return { server: new Server(child, Number(port)), create };
 }
 
 /** As {@link startBroker}; the answer has the port of STOMP. */

@@ -19,7 +19,7 @@ export class Connection {
 
   /**
    * @param {{ readonly requests: readonly Buffer[], readonly first?: number, readonly eventsPerRequest: number }} options begins with request number `first`
-   * @param {(latencyMs: number, isSuccess: boolean) => boolean} onAnswer whether to send again
+   * @param {(latencyMs: number, isSuccess: boolean, isOpen: boolean) => boolean} onAnswer whether to send again
    */
   constructor({ requests, first = 0, eventsPerRequest }, onAnswer) {
     this.#requests = requests;
@@ -55,7 +55,7 @@ export class Connection {
     if (length === undefined || this.#received.length < length) return;
     const isSuccess = this.#received.startsWith("HTTP/1.1 200") && this.#countSuccesses() === this.#eventsPerRequest;
     this.#received = "";
-    if (this.#onAnswer(performance.now() - this.#sentAt, isSuccess)) this.#send();
+    if (this.#onAnswer(performance.now() - this.#sentAt, isSuccess, true)) this.#send();
     else this.#close();
   }
 
@@ -73,7 +73,7 @@ export class Connection {
   #fail() {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#onAnswer(performance.now() - this.#sentAt, false);
+    this.#onAnswer(performance.now() - this.#sentAt, false, false);
   }
 }
 

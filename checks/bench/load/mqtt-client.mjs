@@ -23,8 +23,8 @@ export class MqttClient {
   #isEnded = false;
 
   /** Answers once the server has accepted the connection. */
-  async open({ port, clientId }) {
-    this.#socket = connect({ host: "127.0.0.1", port, noDelay: true });
+  async open({ port, clientId, socket = connect({ host: "127.0.0.1", port, noDelay: true }) }) {
+    this.#socket = socket;
     this.#socket.on("data", (chunk) => this.#receive(chunk));
     const answered = this.#nextAnswer();
     this.#socket.once("connect", () => this.write(toConnect(clientId)));

@@ -1,7 +1,9 @@
 // The load generator for MQTT, in a process of its own: node mqtt-load.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { percentile } from "../lib/statistics.mjs";
 import { connectAll } from "./mqtt-connections.mjs";
-import { PublishPackets } from "./mqtt-client.mjs";
+import { MqttClient, PublishPackets } from "./mqtt-client.mjs";
+import { TailReader } from "./tail-reader.mjs";
+import { WebSocketConnection } from "./web-socket.mjs";
 
 /**
  * @typedef {object} Plan
@@ -14,6 +16,7 @@ import { PublishPackets } from "./mqtt-client.mjs";
  * @property {number} [publishers] of `ingest`
  * @property {boolean} [hasTopicEach] whether each publisher has a topic of its own, `topic` and its number
  * @property {number} [subscribers] of `fan-out`
+ * @property {{ readonly kind: "tail" | "websocket", readonly port: number }} [readers] how they are connected; over TCP if left out
  * @property {number} warmUpMs not counted
  * @property {number} measureMs
  */
@@ -95,11 +98,28 @@ async function ingest(plan, meter) {
   return clients;
 }
 
+async function openSubscribers({ subscribers: count, readers, port, topic, qos }) {
+  if (readers?.kind === "tail") {
+    return Promise.all(Array.from({ length: count }, () => new TailReader().open({ ...readers, topic })));
+  }
+  const subscribers = readers === undefined ? await connectAll(count, port) : await connectOverWeb(count, readers);
+  for (const subscriber of subscribers) await subscriber.subscribe(topic, qos);
+  return subscribers;
+}
+
+function connectOverWeb(count, readers) {
+  const open = async (index) => {
+    const client = new MqttClient();
+    await client.open({ clientId: `web-${index}`, socket: new WebSocketConnection(readers) });
+    return client;
+  };
+  return Promise.all(Array.from({ length: count }, (_, index) => open(index)));
+}
+
 /** The publisher keeps `window` publishes ahead of the subscribers, so that no server has to drop any. */
 async function fanOut(plan, meter) {
-  const { subscribers: count, window, topic, qos } = plan;
-  const subscribers = await connectAll(count, plan.port);
-  for (const subscriber of subscribers) await subscriber.subscribe(topic, qos);
+  const { subscribers: count, window, qos } = plan;
+  const subscribers = await openSubscribers(plan);
   const [publisher] = await connectAll(1, plan.port, "publisher");
   const packets = new PublishPackets(plan);
   let published = 0;

@@ -18,6 +18,8 @@ import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "
  * @property {number} [topics] spreads the events of JSON-RPC batches over so many topics instead of `topic`
  * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or by STOMP, instead of HTTP
  * @property {string} [destination] of STOMP
+ * @property {string} [credential] sent with every request of REST
+ * @property {boolean} [isGreedy] goes on at once after a refusal
  */
 
 /** Publishes over many connections at once, each one request at a time, and counts. */
@@ -26,6 +28,7 @@ class Load {
   #eventsPerRequest;
   #latencies = [];
   #failures = 0;
+  #refusals = 0;
   #sent = 0;
   #startedAt = 0;
   #cpuBefore = process.cpuUsage();
@@ -63,7 +66,7 @@ class Load {
 
   #connect(index) {
     this.#sent += this.#eventsPerRequest;
-    this.#createConnection(index, (latencyMs, isSuccess) => this.#take(latencyMs, isSuccess)).open(this.#plan.port);
+    this.#createConnection(index, (...answer) => this.#take(...answer)).open(this.#plan.port);
   }
 
   #createConnection(index, onAnswer) {
@@ -105,10 +108,12 @@ class Load {
   }
 
   /** Takes one answer; answers whether to send another request. */
-  #take(latencyMs, isSuccess) {
-    if (!isSuccess) this.#failures += 1;
+  #take(latencyMs, isSuccess, isOpen) {
+    if (!isSuccess && isOpen && this.#plan.isGreedy) this.#refusals += 1;
+    else if (!isSuccess) this.#failures += 1;
     else if (this.#isCounting && !this.#isOver) this.#latencies.push(latencyMs);
-    const isMore = isSuccess && !this.#isOver && this.#sent < (this.#plan.events ?? Number.POSITIVE_INFINITY);
+    const mayGoOn = isSuccess || (isOpen && this.#plan.isGreedy === true);
+    const isMore = mayGoOn && !this.#isOver && this.#sent < (this.#plan.events ?? Number.POSITIVE_INFINITY);
     if (isMore) this.#sent += this.#eventsPerRequest;
     else this.#leave();
     return isMore;
@@ -118,7 +123,7 @@ class Load {
     this.#open -= 1;
     if (this.#open > 0) return;
     if (!this.#isOver) this.#end();
-    this.#findings = { ...this.#findings, eventsInAll: this.#sent, failures: this.#failures };
+    this.#findings = { ...this.#findings, eventsInAll: this.#sent, failures: this.#failures, refusals: this.#refusals };
     this.#ended.resolve();
   }
 }

@@ -6,9 +6,9 @@ export function contentOf(index) {
   return `event number ${index} `.padEnd(eventBytes, "0123456789abcdef");
 }
 
-/** The bytes of a publish by REST with a JSON body. @param {{ readonly port: number, readonly topic: string }} target */
-export function restPublish({ port, topic }, index) {
-  return post({ port, path: "/rest/publish" }, { topic, content: contentOf(index) });
+/** The bytes of a publish by REST with a JSON body. @param {{ readonly port: number, readonly topic: string, readonly credential?: string }} target */
+export function restPublish({ port, topic, credential }, index) {
+  return post({ port, path: "/rest/publish", credential }, { topic, content: contentOf(index) });
 }
 
 /** The bytes of many publishes in one JSON-RPC batch. */
@@ -37,12 +37,13 @@ function publishes(port, events) {
   return post({ port, path: "/jsonrpc" }, calls);
 }
 
-function post({ port, path }, body) {
+function post({ port, path, credential }, body) {
   const text = JSON.stringify(body);
   const head = [
     `POST ${path} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
     "Content-Type: application/json",
+    ...(credential === undefined ? [] : [`Authorization: Bearer ${credential}`]),
     `Content-Length: ${Buffer.byteLength(text)}`,
   ];
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${text}`);

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type BrokerProcess, mainFile, startBroker } from "../../harness/broker-process.ts";
@@ -18,10 +18,14 @@ const roles = {
   elsewhere: [{ actions: all, filter: "other/#" }],
   bounded: [{ actions: all, filter: "t/#" }],
   weak: [{ actions: ["publish"], filter: "other/#" }],
+  limited: [{ actions: all, filter: "${tenant}/#" }],
 };
 
 /** A publish of more than a byte takes what is allowed for longer than any test runs. */
-const quotas = { principals: { bounded: { bytesPerSecond: 1, connections: 1 } } };
+const quotas = {
+  principals: { bounded: { bytesPerSecond: 1, connections: 1 } },
+  tenants: { limited: { topics: 1, subscriptions: 1, sessions: 1 } },
+};
 
 /** Ways to be refused, and two to be served. */
 export const credentialNames = [
@@ -35,6 +39,7 @@ export const credentialNames = [
   "client",
   "admin",
   "bounded",
+  "limited",
   "token forged",
   "token expired",
   "token of a removed key",
@@ -89,19 +94,26 @@ export class AccessWorld implements AsyncDisposable {
     writeFileSync(keys, toKeySet(issuer, removed));
     const create = async (role: string, ...more: string[]): Promise<string> =>
       (await key(folder, "create", "--principal", role, "--role", role, ...more)).trim();
-    const [client, admin, weak, elsewhere, bounded] = [
+    const [client, admin, weak, elsewhere, bounded, limited] = [
       await create("client"),
       await create("admin"),
       await create("weak"),
       await create("elsewhere"),
       await create("bounded"),
+      await create("limited", "--tenant", "limited"),
     ];
     const [expired, revoked] = [await create("client", "--expires", "1s"), await create("client")];
     await key(folder, "revoke", revoked);
     const broker = await startBroker({
       dataDir: join(folder.path, "data"),
       args: ["--config", join(folder.path, "stele.json")],
-      env: { STELE_ADMIN_PORT: "0", STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0", STELE_LOG_LEVEL: "debug" },
+      env: {
+        STELE_ADMIN_PORT: "0",
+        STELE_MQTT_PORT: "0",
+        STELE_STOMP_PORT: "0",
+        STELE_LOG_LEVEL: "debug",
+        STELE_AUDIT_LOG: auditLogOf(folder),
+      },
     });
     const forged = `${client.slice(0, -4)}AAAA`;
     const given = {
@@ -115,6 +127,7 @@ export class AccessWorld implements AsyncDisposable {
       client,
       admin,
       bounded,
+      limited,
     };
     const credentials = { ...given, ...createTokens(issuer, removed) };
     const world = new AccessWorld({ broker, folder, credentials, issuer });
@@ -172,6 +185,11 @@ export class AccessWorld implements AsyncDisposable {
     return key(this.#folder, ...words);
   }
 
+  /** What the audit log says by now. */
+  auditLog(): string {
+    return readFileSync(auditLogOf(this.#folder), "utf8");
+  }
+
   /** A client with that credential. */
   http(name: CredentialName, base = this.broker.url): HttpSender {
     const client = new HttpClient(base);
@@ -215,8 +233,13 @@ export class AccessWorld implements AsyncDisposable {
   }
 }
 
+function auditLogOf(folder: TempFolder): string {
+  return join(folder.path, "audit.log");
+}
+
 async function key(folder: TempFolder, ...words: readonly string[]): Promise<string> {
-  const settings = ["--config", join(folder.path, "stele.json"), "--data-dir", join(folder.path, "data")];
+  const files = ["--data-dir", join(folder.path, "data"), "--audit-log", auditLogOf(folder)];
+  const settings = ["--config", join(folder.path, "stele.json"), ...files];
   const { stdout } = await run(process.execPath, [mainFile, "key", ...words, ...settings]);
   return stdout;
 }

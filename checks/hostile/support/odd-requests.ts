@@ -173,17 +173,21 @@ function admin(values: OddValues): HttpRequest {
   const path = random.pick([
     "/admin/listSubscription",
     "/admin/skippedEntries",
+    "/admin/v1/subscriptions",
+    "/admin/v1/subscriptions/pause",
+    "/admin/v1/topics",
+    `/admin/v1/topics/${encodeURIComponent(wellFormed(values.text(queryTextMax)))}/events`,
     "/health/ready",
     "/health/live",
     "/metrics",
     "/openapi.json",
     "/",
   ]);
-  const name = random.pick(["groupId", "limit", "__proto__", "x"]);
+  const name = random.pick(["groupId", "limit", "prefix", "owner", "host", "cursor", "__proto__", "x"]);
   const text = random.pick([random.pick(edgeOfLimit), values.text(queryTextMax)]);
   return {
     method: random.pick(["GET", "GET", "POST"]),
-    path: `${path}?${toQuery({ [name]: wellFormed(text) })}&${name}=1&%=%ff`,
+    path: `${path}?${toQuery({ [name]: wellFormed(text) })}${random.pick([`&${name}=1&%=%ff`, ""])}`,
   };
 }
 

@@ -2,6 +2,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import type createKeccak from "keccak";
 import { toBuffer } from "../bytes.ts";
 import { loadAddon } from "../load-addon.ts";
+import { hashBytes, hashHeap } from "./hash-heap.ts";
 
 /** A Keccak-256 implementation. */
 export interface Keccak {
@@ -22,7 +23,11 @@ type Addon = typeof createKeccak;
 
 const rateBits = 1_088;
 const capacityBits = 512;
-const hashBytes = 32;
+/**
+ * Longest input that goes through the heap of WebAssembly, which then keeps so much memory. The addon takes four calls and a new buffer for each hash,
+ * over a microsecond; from some hundred kilobytes on both take as long.
+ */
+const shortBytesMax = 16_384;
 
 /** The native addon; undefined if it cannot be loaded. */
 export function loadNativeKeccak(): Keccak | undefined {
@@ -53,5 +58,16 @@ export const nobleKeccak: Keccak = {
 /** The implementation that this process uses. */
 export const keccak: Keccak = loadNativeKeccak() ?? nobleKeccak;
 
-/** Keccak-256 of the parts one after another, by the native addon if it can be loaded. */
-export const keccak256 = keccak.hash;
+const hasFastHeap = hashHeap.kind === "wasm";
+
+/** Keccak-256 of the parts one after another: in WebAssembly if it is one short part, otherwise by the native addon if it can be loaded. */
+export function keccak256(first: Uint8Array, ...others: readonly Uint8Array[]): Buffer {
+  if (!hasFastHeap || others.length > 0 || first.length > shortBytesMax) return keccak.hash(first, ...others);
+  const heap = hashHeap.reserve(shortBytesMax);
+  const { start } = hashHeap;
+  heap.set(first, start);
+  hashHeap.hash(start, first.length, start);
+  const digest = Buffer.allocUnsafeSlow(hashBytes); // from the pool, a hash that is kept would keep 8 KiB
+  for (let index = 0; index < hashBytes; index += 1) digest[index] = heap[start + index] ?? 0;
+  return digest;
+}

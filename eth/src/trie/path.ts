@@ -1,7 +1,8 @@
 /** Half-bytes of a key, high half first. */
 export function toNibbles(key: Uint8Array): Uint8Array {
   const nibbles = new Uint8Array(key.length * 2);
-  for (const [index, byte] of key.entries()) {
+  for (let index = 0; index < key.length; index += 1) {
+    const byte = key[index] ?? 0;
     nibbles[index * 2] = byte >> 4;
     nibbles[index * 2 + 1] = byte & 0x0f;
   }

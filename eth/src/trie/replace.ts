@@ -1,9 +1,8 @@
 import { toBuffer } from "../bytes.ts";
 import { keccak256 } from "../keccak/keccak.ts";
-import { encodeRlp } from "../rlp/encode-rlp.ts";
+import { listBytes, RlpWriter, stringBytes } from "../rlp/rlp-writer.ts";
 import { INLINE_BYTES_MAX, toPathString } from "./encode.ts";
 import { BRANCH_ITEMS, HASH_BYTES } from "./node.ts";
-import { packPath, unpackPath } from "./path.ts";
 import { groupByNibble, type NodeReader, type TrieChange, type TrieUpdate } from "./update.ts";
 
 const EMPTY_STRING = 0x80;
@@ -11,26 +10,40 @@ const HASH_PREFIX = EMPTY_STRING + HASH_BYTES;
 const LIST_OFFSET = 0xc0;
 /** Longest payload whose length stands in the first byte of its RLP, in bytes. */
 const SHORT_BYTES_MAX = 55;
+const BRANCH_CHILDREN = BRANCH_ITEMS - 1;
 
 /**
  * Puts other values under keys that a trie has: each node on the way is copied and gets other hashes, without being decoded. Undefined
- * where a key is absent or goes, or where a node is held by its parent: then it takes `updateTrie`.
+ * where a key is absent or goes, or where a node is held by its parent: then it takes `updateTrie`. All paths begin with `prefix`; `before` has the
+ * paths of `nodes`, and no others.
  */
-export function replaceInTrie(read: NodeReader, changes: readonly TrieChange[]): TrieUpdate | undefined {
-  const replacement = new Replacement(read);
-  const root = replacement.replace({ path: "", changes });
+export function replaceInTrie(
+  read: NodeReader,
+  changes: readonly TrieChange[],
+  { prefix = "" }: { readonly prefix?: string } = {},
+): TrieReplacement | undefined {
+  const replacement = new Replacement(read, prefix.length);
+  const root = replacement.replace({ path: prefix, changes });
   return root === undefined
     ? undefined
     : { root: keccak256(root), nodes: replacement.nodes, before: replacement.before };
 }
 
+export interface TrieReplacement extends TrieUpdate {
+  readonly root: Uint8Array;
+  readonly nodes: Map<string, Uint8Array | undefined>;
+  readonly before: Map<string, Uint8Array>;
+}
+
 class Replacement {
-  readonly nodes = new Map<string, Uint8Array>();
+  readonly nodes = new Map<string, Uint8Array | undefined>();
   readonly before = new Map<string, Uint8Array>();
   readonly #read: NodeReader;
+  readonly #prefixLength: number;
 
-  constructor(read: NodeReader) {
+  constructor(read: NodeReader, prefixLength: number) {
     this.#read = read;
+    this.#prefixLength = prefixLength;
   }
 
   /** The node under a path as it is afterwards. */
@@ -38,11 +51,9 @@ class Replacement {
     const encoded = this.#read(path, hash);
     if (encoded === undefined) return undefined;
     const before = toBuffer(encoded);
-    const items = itemPlaces(before);
-    const after =
-      items.length - 1 === BRANCH_ITEMS
-        ? this.#replaceInBranch(before, items, { path, changes })
-        : this.#replaceInPath(before, items, { path, changes });
+    const after = isBranch(before)
+      ? this.#replaceInBranch(before, { path, changes })
+      : this.#replaceInPath(before, { path, changes });
     if (after === undefined) return undefined;
     if (before.equals(after)) return before;
     this.nodes.set(path, after);
@@ -50,35 +61,45 @@ class Replacement {
     return after;
   }
 
-  #replaceInBranch(before: Buffer, items: readonly number[], { path, changes }: Place): Buffer | undefined {
+  #replaceInBranch(before: Buffer, { path, changes }: Place): Buffer | undefined {
     const after = Buffer.from(before);
-    for (const [nibble, group] of groupByNibble(changes, path.length)) {
-      const isReplaced = this.#replaceChild(after, items[nibble] ?? 0, {
-        path: path + String.fromCharCode(nibble),
-        changes: group,
-      });
-      if (!isReplaced) return undefined;
+    const depth = path.length - this.#prefixLength;
+    const [first] = changes;
+    if (first !== undefined && changes.length === 1) {
+      const nibble = first.nibbles[depth] ?? 0;
+      return this.#replaceChild(after, childAt(after, nibble), { path: toChildPath(path, nibble), changes })
+        ? after
+        : undefined;
+    }
+    for (const [nibble, group] of groupByNibble(changes, depth)) {
+      const place = { path: toChildPath(path, nibble), changes: group };
+      if (!this.#replaceChild(after, childAt(after, nibble), place)) return undefined;
     }
     return after;
   }
 
-  #replaceInPath(before: Buffer, items: readonly number[], { path, changes }: Place): Buffer | undefined {
-    const unpacked = unpackPath(payload(before, items, 0));
-    if (unpacked === undefined) return undefined;
-    const { path: rest, isLeaf } = unpacked;
-    const isOnPath = changes.every(({ nibbles }) => startsWith(nibbles.subarray(path.length), rest));
-    if (!isOnPath) return undefined;
-    if (isLeaf) return replaceLeaf(rest, changes);
+  #replaceInPath(before: Buffer, { path, changes }: Place): Buffer | undefined {
+    const from = path.length - this.#prefixLength;
+    const packedAt = headerLength(before, 0);
+    const packed = packedAt + headerLength(before, packedAt);
+    const contentAt = itemEnd(before, packedAt);
+    const to = from + 2 * (contentAt - packed) - (isOdd(before, packed) ? 1 : 2);
+    const [first] = changes;
+    if (first === undefined || !changes.every(({ nibbles }) => hasPath(nibbles, from, { before, packed, to })))
+      return undefined;
+    if (isLeaf(before, packed)) {
+      return changes.length > 1 ? undefined : replaceLeaf(before.subarray(packedAt, contentAt), first);
+    }
     const after = Buffer.from(before);
-    const place = { path: path + toPathString(rest), changes };
-    return this.#replaceChild(after, items[1] ?? 0, place) ? after : undefined;
+    const place = { path: path + toPathString(first.nibbles.subarray(from, to)), changes };
+    return this.#replaceChild(after, contentAt, place) ? after : undefined;
   }
 
   /** Whether the hash that stands at `at` could be exchanged. */
-  #replaceChild(parent: Buffer, at: number, place: Place): boolean {
+  #replaceChild(parent: Buffer, at: number, { path, changes }: Place): boolean {
     if (parent[at] !== HASH_PREFIX) return false;
     const hash = parent.subarray(at + 1, at + 1 + HASH_BYTES);
-    const child = this.replace({ ...place, hash });
+    const child = this.replace({ path, changes, hash });
     if (child === undefined) return false;
     parent.set(keccak256(child), at + 1);
     return true;
@@ -92,31 +113,70 @@ interface Place {
   readonly hash?: Uint8Array;
 }
 
-function replaceLeaf(rest: Uint8Array, [change, other]: readonly TrieChange[]): Buffer | undefined {
-  if (change?.value === undefined || other !== undefined) return undefined;
-  const encoded = encodeRlp([packPath(rest, true), change.value]);
-  return encoded.length <= INLINE_BYTES_MAX ? undefined : toBuffer(encoded);
+/** The leaf with the same path, which is given as it is encoded. */
+function replaceLeaf(path: Uint8Array, { value }: TrieChange): Buffer | undefined {
+  if (value === undefined) return undefined;
+  const payload = path.length + stringBytes(value);
+  const bytes = listBytes(payload);
+  if (bytes <= INLINE_BYTES_MAX) return undefined;
+  const writer = new RlpWriter(Buffer.allocUnsafe(bytes));
+  writer.list(payload);
+  writer.raw(path);
+  writer.string(value);
+  return toBuffer(writer.bytes);
 }
 
-function startsWith(nibbles: Uint8Array, start: Uint8Array): boolean {
-  return start.every((nibble, index) => nibbles[index] === nibble);
+interface PackedPath {
+  readonly before: Buffer;
+  /** Where the hex-prefix encoding begins. */
+  readonly packed: number;
+  /** How far the key goes with the path. */
+  readonly to: number;
 }
 
-/** Where each item of a node's list begins, and where the last one ends. The node is one of ours, so it is well formed. */
-function itemPlaces(node: Buffer): number[] {
-  const places: number[] = [];
-  let at = headerLength(node, 0);
-  while (at < node.length) {
-    places.push(at);
-    at += headerLength(node, at) + payloadLength(node, at);
+/** Whether the path of a node stands in a key from `from` on. */
+function hasPath(nibbles: Uint8Array, from: number, { before, packed, to }: PackedPath): boolean {
+  if (to > nibbles.length) return false;
+  // The half-byte of the path that stands first; the other half of the first byte is the flag.
+  let half = isOdd(before, packed) ? 1 : 2;
+  for (let at = from; at < to; at += 1, half += 1) {
+    const byte = before[packed + (half >> 1)] ?? 0;
+    if (nibbles[at] !== ((half & 1) === 0 ? byte >> 4 : byte & 0x0f)) return false;
   }
-  places.push(node.length);
-  return places;
+  return true;
 }
 
-function payload(node: Buffer, items: readonly number[], index: number): Buffer {
-  const at = items[index] ?? 0;
-  return node.subarray(at + headerLength(node, at), items[index + 1]);
+function isOdd(node: Buffer, packed: number): boolean {
+  return ((node[packed] ?? 0) & 0x10) !== 0;
+}
+
+function isLeaf(node: Buffer, packed: number): boolean {
+  return ((node[packed] ?? 0) & 0x20) !== 0;
+}
+
+/** A branch has more than two items. The nodes are ours, so they are well formed. */
+function isBranch(node: Buffer): boolean {
+  return itemEnd(node, itemEnd(node, headerLength(node, 0))) < node.length;
+}
+
+/** Where a child of a branch stands. */
+function childAt(node: Buffer, index: number): number {
+  let at = headerLength(node, 0);
+  for (let skipped = 0; skipped < index && skipped < BRANCH_CHILDREN; skipped += 1) {
+    const first = node[at];
+    if (first === HASH_PREFIX) at += 1 + HASH_BYTES;
+    else if (first === EMPTY_STRING) at += 1;
+    else at = itemEnd(node, at);
+  }
+  return at;
+}
+
+function toChildPath(path: string, nibble: number): string {
+  return path + String.fromCharCode(nibble);
+}
+
+function itemEnd(node: Buffer, at: number): number {
+  return at + headerLength(node, at) + payloadLength(node, at);
 }
 
 function headerLength(node: Buffer, at: number): number {

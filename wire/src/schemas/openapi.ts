@@ -12,6 +12,7 @@ import {
   topicPageSchema,
   topicStateSchema,
 } from "./results.ts";
+import { toTailPath } from "./tail-path.ts";
 
 /** Facts about the server that serves a document. */
 export interface DocumentOptions {
@@ -41,11 +42,12 @@ export function toOpenApi(options: DocumentOptions) {
       title: "Stele",
       version: options.version,
       description:
-        "Event broker: topics, publishing and subscriptions. Every operation answers with HTTP status 200; a failure is a BrokerException. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703.",
+        "Event broker: topics, publishing and subscriptions. Every operation under /rest answers with HTTP status 200; a failure is a BrokerException. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703.",
     },
     servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
     paths: {
       ...Object.fromEntries(operationNames.map((name) => [restPathOf(name), toRestPath(name, options)])),
+      "/tail": toTailPath(toReference(brokerExceptionSchema)),
       ...adminPaths,
     },
     components: {

@@ -69,9 +69,9 @@ export const subscriptionEntrySchema = z
     subscribeId: z.string().describe("Subscription identifier."),
     topicName: z.string().describe("Topic or pattern of the subscription."),
     state: z
-      .literal("suspended")
+      .enum(["suspended", "paused"])
       .optional()
-      .describe("Only where nothing is delivered until somebody subscribes again."),
+      .describe("Only where nothing is delivered until somebody subscribes again, or an operator resumes it."),
   })
   .meta({ title: "SubscriptionEntry" });
 export type SubscriptionEntry = z.output<typeof subscriptionEntrySchema>;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Broker } from "../broker.ts";
 import { type CalledBroker, testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { type Action, allowAll, type Policy, type Scope } from "./policy.ts";
 
@@ -53,6 +54,7 @@ const groupId = undefined;
 const blank = { topic: "", groupId: "\n" };
 const order = { url: "http://receiver/", format: "RESTful", offset: undefined, secret: undefined } as const;
 const ignore = (): void => {};
+const tailed = { after: undefined, lastEventId: undefined, onConnected: ignore };
 
 /** Every call of the broker: one that is added has to be added here. */
 const rows: {
@@ -85,10 +87,20 @@ const rows: {
     run: (b) => b.submitAll([{ topic: "a", groupId, content, extensions: [] }], ignore),
     runWrong: (b) => b.submitAll([{ ...blank, content, extensions: [] }], ignore),
   },
+  pass: {
+    asks: ["publish", "1", "a"],
+    run: (b) => b.pass({ topic: "a", groupId, content, extensions: [] }),
+    runWrong: (b) => b.pass({ ...blank, content, extensions: [] }),
+  },
   subscribe: {
     asks: ["subscribe", "1", "a/#"],
     run: (b) => b.subscribe({ ...order, topic: "a/#", groupId, subscriptionId: undefined }),
     runWrong: (b) => b.subscribe({ ...order, ...blank, subscriptionId: "x" }),
+  },
+  tail: {
+    asks: ["subscribe", "1", "a/#"],
+    run: (b) => b.tail({ ...tailed, filters: ["a/#"], groupId }, new RecordingPeer()),
+    runWrong: (b) => b.tail({ ...tailed, filters: [""], groupId: "\n" }, new RecordingPeer()),
   },
   unSubscribe: {
     asks: ["unsubscribe", undefined, undefined],

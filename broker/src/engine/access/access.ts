@@ -1,12 +1,22 @@
 import { BrokerError, quote } from "@stele/wire";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
-import type { Subscription } from "../../domain/subscription.ts";
+import type { StoredQuota, StoredThing } from "../../domain/quota.ts";
+import {
+  parseAnySubscriptionId,
+  parseSubscriptionId,
+  type Subscription,
+  type SubscriptionId,
+} from "../../domain/subscription.ts";
+import type { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import { type Caller, nobody, type Owner, ownerOf, type Principal, type Rejected } from "./caller.ts";
+import type { AuditTrail } from "./audit-trail.ts";
 import type { FailedLogIns, LogInOrigin } from "./failed-log-ins.ts";
 import type { Action, Policy } from "./policy.ts";
 import type { Quotas } from "./quotas.ts";
+import { namesOf, namesOfOwner } from "./tenant.ts";
 import type { PublishCall } from "../broker.ts";
 
 /** What a call names: a group, which is the default one when left out, and a topic where it has one. */
@@ -25,6 +35,8 @@ export interface AccessParts {
   readonly quotas?: Quotas | undefined;
   /** Slows failed log-ins; left out where nobody logs in. */
   readonly failed?: FailedLogIns | undefined;
+  /** Left out where nothing is written down. */
+  readonly trail?: AuditTrail | undefined;
 }
 
 /** Somebody who tries so much that no answer is due. */
@@ -36,9 +48,11 @@ export class Access {
   readonly #defaultGroupId: GroupId;
   readonly #quotas: Quotas | undefined;
   readonly #failed: FailedLogIns | undefined;
+  readonly #trail: AuditTrail | undefined;
 
-  constructor({ policy, defaultGroupId, quotas, failed }: AccessParts) {
+  constructor({ policy, defaultGroupId, quotas, failed, trail }: AccessParts) {
     this.#policy = policy;
+    this.#trail = trail;
     this.#failed = failed;
     this.#defaultGroupId = defaultGroupId;
     this.#quotas = quotas;
@@ -56,7 +70,9 @@ export class Access {
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
     const reason = this.#findFault(principal);
-    const held = reason === undefined ? undefined : this.#failed?.note(origin, reason);
+    if (reason === undefined) return principal;
+    this.#trail?.logInFailed(principal, origin, reason);
+    const held = this.#failed?.note(origin, reason);
     return held?.then((isAnswered) => (isAnswered ? principal : tooMany)) ?? principal;
   }
 
@@ -103,9 +119,25 @@ export class Access {
     this.#quotas?.countPublishes(caller, calls);
   }
 
+  /** Calls back in a later turn, to refuse then; false where it has to be done now. */
+  holdRefusal(answer: () => void): boolean {
+    return this.#quotas?.refusals.hold(answer) === true;
+  }
+
   /** Counts the connection of a caller until it ends. @throws BrokerError 200301. */
   countConnection(caller: Caller): void {
     this.#quotas?.countConnection(caller);
+  }
+
+  /** What bounds what somebody may store of some things. */
+  storedQuotas(owner: string | undefined, things: readonly StoredThing[]): readonly StoredQuota[] {
+    return this.#quotas?.storedQuotas(toOwner(owner), things) ?? [];
+  }
+
+  /** Returns what waits for the turn of a callback to a subscription, and is undefined where it may be made at once. */
+  callbackTurnOf({ principal }: Subscription): (signal: CancelSignal) => Promise<void> | undefined {
+    const owner = toOwner(principal);
+    return (signal) => this.#quotas?.callbackTurn(owner, signal);
   }
 
   /** Why everybody is refused at the moment; undefined where nobody is for that. */
@@ -115,7 +147,8 @@ export class Access {
 
   /** What the operator has to see to; undefined for nothing. */
   findWarning(): string | undefined {
-    return this.#policy.findWarning();
+    const warnings = [this.#policy.findWarning(), this.#trail?.findTrouble()].filter((text) => text !== undefined);
+    return warnings.length === 0 ? undefined : warnings.join("; ");
   }
 
   /** Whether a connection of the principal may go on. */
@@ -134,8 +167,35 @@ export class Access {
     if (!this.owns(caller, owner)) throw new BrokerError("accessDenied", { details: "it is somebody else's" });
   }
 
+  /**
+   * An identifier of a subscription that a caller named. Only who has a tenant and an admin can name one of a tenant: a tenant's clients choose theirs
+   * without regard to others. @throws BrokerError 100503, 100505.
+   */
+  parseSubscriptionId(caller: Caller, text: string): SubscriptionId {
+    const { principal } = caller;
+    if (principal.kind !== "known") return parseSubscriptionId(text);
+    const mayName = namesOf(principal) !== undefined || this.owns(caller, undefined);
+    return mayName ? parseAnySubscriptionId(text) : parseSubscriptionId(text);
+  }
+
+  /** The identifier of a new subscription. */
+  createSubscriptionId({ principal }: Pick<Caller, "principal">, uuid: string): SubscriptionId {
+    return namesOf(principal)?.createId(uuid) ?? parseSubscriptionId(uuid);
+  }
+
   recall(owner: string): Principal {
     return this.#policy.recall(owner as Owner); // It was stored as one.
+  }
+
+  /** Whether the topics of events are such that the caller could name them: an event of another tenant does not exist for it. */
+  finderFor({ principal }: Pick<Caller, "principal">): (topic: TopicName) => boolean {
+    const names = namesOf(principal);
+    return names === undefined ? () => true : (topic) => names.isOwn(topic);
+  }
+
+  /** The names of the tenant that owns a subscription; undefined for none. */
+  namesFor({ principal }: Subscription): TenantNames | undefined {
+    return namesOfOwner(toOwner(principal));
   }
 
   /** Returns the topics that may reach a subscription. */
@@ -162,7 +222,7 @@ export class Access {
       return this.#receiver(ownerOf(principal), groupId);
     }
     const { rules } = principal;
-    return (topic) => rules.allows("subscribe", { groupId, topic });
+    return within(namesOf(principal), (topic) => rules.allows("subscribe", { groupId, topic }));
   }
 
   #check(
@@ -177,8 +237,15 @@ export class Access {
   }
 
   #receiver(owner: Owner, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
-    return (topic) => this.#policy.mayReceive(owner, { groupId, topic });
+    return within(namesOfOwner(owner), (topic) => this.#policy.mayReceive(owner, { groupId, topic }));
   }
+}
+
+type Receiver = (topic: TopicName | TopicFilter) => boolean;
+
+/** A tenant's `#` matches the topic that is called as the tenant itself is, which no client of it can name. */
+function within(names: TenantNames | undefined, mayReceive: Receiver): Receiver {
+  return names === undefined ? mayReceive : (topic) => names.isOwn(topic) && mayReceive(topic);
 }
 
 function toOwner(principal: string | undefined): Owner {

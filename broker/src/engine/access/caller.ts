@@ -60,7 +60,7 @@ export function ownerOf(principal: Principal): Owner {
 }
 
 /** How a call reached the broker. */
-export type Protocol = "REST" | "JSON-RPC" | "MQTT" | "STOMP" | "admin" | "chain";
+export type Protocol = "REST" | "JSON-RPC" | "MQTT" | "STOMP" | "admin" | "chain" | "tail";
 
 /** Who calls, and from where. A listener makes one for each connection and principal, not for each call. */
 export interface Caller {

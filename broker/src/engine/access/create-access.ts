@@ -1,9 +1,11 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { QuotaTable } from "../../domain/quota.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { AuditLog } from "../../ports/audit-log.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import { Access } from "./access.ts";
+import { AuditTrail } from "./audit-trail.ts";
 import type { ChangedOwners } from "./caller.ts";
 import { FailedLogIns } from "./failed-log-ins.ts";
 import { KeyRing, type KeyRingParts } from "./key-ring.ts";
@@ -11,6 +13,7 @@ import { allowAll, type Policy } from "./policy.ts";
 import { Quotas } from "./quotas.ts";
 import { RulesPolicy } from "./rules-policy.ts";
 import { type TokenOptions, TokenRing } from "./token-ring.ts";
+import { TopicQuota, type TopicQuotaOptions } from "./topic-quota.ts";
 
 /** Rights by keys, certificates and tokens; see {@link KeyRingParts}. */
 export interface KeyOptions extends Pick<KeyRingParts, "apiKeys" | "roles" | "certificates" | "sha256"> {
@@ -27,15 +30,23 @@ export interface AccessOptions {
   readonly policy?: Policy | undefined;
   /** Undefined where clients need no key. */
   readonly keys?: KeyOptions | undefined;
+  /** Takes lines about who did what; undefined for none. */
+  readonly auditLog?: AuditLog | undefined;
+  /** Counts topics for quotas. */
+  readonly store: TopicQuotaOptions["store"];
+  readonly ledgers: readonly { readonly groupId: GroupId }[];
 }
 
 export interface CreatedAccess {
   readonly access: Access;
+  readonly topicQuota: TopicQuota;
+  /** Undefined where nothing is written down. */
+  readonly trail: AuditTrail | undefined;
   /** To be started before the first call, and stopped. */
   readonly rings: readonly Ring[];
 }
 
-/** What knows callers by their credentials. */
+/** What knows callers by their credentials, or writes down what they do. */
 interface Ring {
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -43,8 +54,13 @@ interface Ring {
 
 /** `onChecked` is called several times a second with the owners whose rights may have changed. */
 export function createAccess(options: AccessOptions, onChecked: (changed: ChangedOwners) => void): CreatedAccess {
-  const { defaultGroupId, keys, policy = allowAll, clock } = options;
-  if (keys === undefined) return { access: new Access({ policy, defaultGroupId }), rings: [] };
+  const { defaultGroupId, keys, policy = allowAll, clock, auditLog, store, ledgers } = options;
+  const trail = auditLog && new AuditTrail({ auditLog, clock });
+  const trails = trail === undefined ? [] : [trail];
+  const quotas = keys?.quotas && new Quotas(keys.quotas, clock);
+  const topicQuota = new TopicQuota({ quotas, store, groupIds: ledgers.map(({ groupId }) => groupId) });
+  if (keys === undefined)
+    return { access: new Access({ policy, defaultGroupId, trail }), topicQuota, trail, rings: trails };
   const time = new ForwardClock(clock);
   const keyRing = new KeyRing({ ...options, ...keys, time, onChecked });
   const onChanged = (): void => onChecked("all");
@@ -52,8 +68,10 @@ export function createAccess(options: AccessOptions, onChecked: (changed: Change
   const access = new Access({
     policy: new RulesPolicy(keyRing, tokenRing),
     defaultGroupId,
-    quotas: keys.quotas && new Quotas(keys.quotas, clock),
+    quotas,
     failed: new FailedLogIns(options),
+    trail,
   });
-  return { access, rings: tokenRing === undefined ? [keyRing] : [keyRing, tokenRing] };
+  const rings = tokenRing === undefined ? [keyRing] : [keyRing, tokenRing];
+  return { access, topicQuota, trail, rings: [...trails, ...rings] };
 }

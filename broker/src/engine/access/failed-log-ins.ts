@@ -94,7 +94,7 @@ export class FailedLogIns {
 }
 
 /** Whoever has one address of IPv6 has all of its /64. */
-function toNetwork(address: string): string {
+export function toNetwork(address: string): string {
   if (!address.includes(":") || address.includes(".")) return address;
   const [front = "", back] = address.split("::");
   const groups = front.split(":").slice(0, 4);

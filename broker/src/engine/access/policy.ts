@@ -3,7 +3,7 @@ import type { ClientCertificate } from "./credential.ts";
 
 /**
  * What a right is asked for. `read`: getEvent, getProof, exist, state, list. `administer`: the listings of subscriptions and of skipped
- * entries, metrics. `health`: whether the broker serves. `chain`: reading the embedded chain itself.
+ * entries, metrics. `health`: whether the broker serves. `inspect`: why it does, or does not. `chain`: reading the embedded chain itself.
  */
 export type Action =
   | "open"
@@ -14,6 +14,7 @@ export type Action =
   | "read"
   | "administer"
   | "health"
+  | "inspect"
   | "chain";
 
 /** What an action touches. Nothing of it is checked yet: it is text as the client wrote it. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { AttachOrder, PublishCall } from "../broker.ts";
@@ -7,12 +8,15 @@ import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
+import { refusalHeldMs } from "./held-refusals.ts";
 import { formatKeyCredential } from "./credential.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const [id, secret] = ["1".repeat(16), "s".repeat(43)];
 const rules: readonly AccessRule[] = [{ effect: "allow", actions: ["open", "publish", "subscribe"] }];
 const call: PublishCall = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [] };
+
+const refusal = expect.objectContaining({ code: 200_301 });
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -32,21 +36,35 @@ function caller(): Caller {
   return { ...testCaller, principal, signal: new AbortController().signal };
 }
 
-const refusal = expect.objectContaining({ code: 200_301 });
-
-it("a publish over the quota is refused, and nothing of it reaches the topic", async () => {
+it("a publish over the quota is refused, a moment later, and nothing of it reaches the topic", async () => {
   const { calls } = engine.running;
   const settled: unknown[] = [];
-  for (let index = 0; index < 2; index += 1) calls.submit(caller(), call, (outcome) => settled.push(outcome));
-  expect(() => calls.submit(caller(), call, (outcome) => settled.push(outcome))).toThrow(refusal);
-  expect(() => calls.submitAll(caller(), [call], (outcome) => settled.push(outcome))).toThrow(refusal);
+  const settle = (outcome: unknown): void => void settled.push(outcome);
+  for (let index = 0; index < 3; index += 1) calls.submit(caller(), call, settle);
+  calls.submitAll(caller(), [call], settle);
   await engine.clock.settle();
   expect(settled).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
+  await engine.clock.advance(refusalHeldMs);
+  const refused = { status: "REFUSED", error: refusal };
+  expect(settled.slice(2)).toEqual([refused, refused]);
   await engine.clock.advance(2_000);
-  calls.submitAll(caller(), [call, call], (outcome) => settled.push(outcome));
-  expect(() => calls.submit(caller(), call, () => {})).toThrow(refusal);
-  await engine.clock.settle();
-  expect(settled).toHaveLength(3);
+  calls.submitAll(caller(), [call, call], settle);
+  calls.submit(caller(), call, settle);
+  await engine.clock.advance(refusalHeldMs);
+  expect(settled.slice(4)).toEqual([expect.objectContaining({ status: "SUCCESS" }), refused]);
+  const page = await engine.store.listTopics(defaultGroupId, { offset: 0, limit: 1 });
+  expect(page.topics).toMatchObject([{ sequence: 4 }]);
+});
+
+it("two thousand refusals wait at most; further ones come at once", async () => {
+  const { calls } = engine.running;
+  const held = caller();
+  let settled = 0;
+  const settle = (): void => void (settled += 1);
+  for (let index = 0; index < 2_002; index += 1) calls.submit(held, call, settle);
+  expect(() => calls.submit(held, call, settle)).toThrow(refusal);
+  await engine.clock.advance(refusalHeldMs);
+  expect(settled).toBe(2_002);
 });
 
 it("a connection over the quota is refused, with a session and without", async () => {
@@ -73,4 +91,15 @@ it("a connection with a session counts", async () => {
   const attached = calls.attach(caller(), { ...order, ...more }, new RecordingPeer());
   await Promise.all([attached, engine.clock.settle()]);
   expect(() => calls.admit(caller())).toThrow(refusal);
+});
+
+it("a tail counts, until its connection ends", async () => {
+  const { calls } = engine.running;
+  const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined, onConnected: () => {} };
+  const connection = new AbortController();
+  const tailing = calls.tail({ ...caller(), signal: connection.signal }, order, new RecordingPeer());
+  await Promise.all([tailing, engine.clock.settle()]);
+  await expect(calls.tail(caller(), order, new RecordingPeer())).rejects.toThrow(refusal);
+  connection.abort();
+  calls.admit(caller());
 });

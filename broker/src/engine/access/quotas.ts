@@ -1,12 +1,25 @@
 import { BrokerError, quote } from "@stele/wire";
-import { everyOther, type Quota, type QuotaTable } from "../../domain/quota.ts";
+import {
+  everyOther,
+  type Quota,
+  type QuotaTable,
+  type StoredQuota,
+  type StoredThing,
+  type TenantQuota,
+  tenantOf,
+} from "../../domain/quota.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
+import { Pace } from "../../lib/pace.ts";
 import { RateMeter } from "../../lib/rate-meter.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { PublishCall } from "../broker.ts";
-import type { Caller, Principal } from "./caller.ts";
+import { HeldRefusals } from "./held-refusals.ts";
+import { type Caller, nobody, type Principal } from "./caller.ts";
 
 /** Accounts that are kept before those are looked for that use nothing. */
 const accountsSweptMin = 1_000;
+/** When to try again, in milliseconds, what is refused until something else has ended. */
+const storedRetryAfterMs = 10_000;
 
 interface Account {
   /** As a refusal calls it. */
@@ -14,18 +27,22 @@ interface Account {
   readonly quota: Quota;
   readonly publishes: RateMeter | undefined;
   readonly bytes: RateMeter | undefined;
+  readonly callbacks: Pace | undefined;
   connections: number;
 }
 
 /** What tenants and principals use of this node, each call counted for its principal and for its tenant. */
 export class Quotas {
+  /** Those of publishes that wait. */
+  readonly refusals: HeldRefusals;
   readonly #table: QuotaTable;
-  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #clock: Pick<Clock, "monotonic" | "after">;
   readonly #accounts = new Map<string, Account>();
   readonly #connected = new WeakSet<AbortSignal>();
   #sweepAt = accountsSweptMin;
 
-  constructor(table: QuotaTable, clock: Pick<Clock, "monotonic">) {
+  constructor(table: QuotaTable, clock: Pick<Clock, "monotonic" | "after">) {
+    this.refusals = new HeldRefusals(clock);
     this.#table = table;
     this.#clock = clock;
   }
@@ -56,18 +73,54 @@ export class Quotas {
     });
   }
 
+  /** Waits for the turn of a callback to somebody; undefined where it may be made at once. */
+  callbackTurn(owner: string, signal: CancelSignal): Promise<void> | undefined {
+    const paces = this.#accountsOfOwner(owner).flatMap(({ callbacks }) => callbacks ?? []);
+    return passAll(paces, signal);
+  }
+
+  /** What bounds what an owner may store of some things. */
+  storedQuotas(owner: string, things: readonly StoredThing[]): readonly StoredQuota[] {
+    const of = (kind: "principal" | "tenant", name: string | undefined): readonly StoredQuota[] => {
+      const quota = name === undefined ? undefined : this.#quotaOf(kind, name);
+      return things.flatMap((what) => {
+        const max = quota?.[what];
+        return name === undefined || max === undefined ? [] : [{ of: kind, name, what, max }];
+      });
+    };
+    return owner === nobody ? [] : [...of("principal", owner), ...of("tenant", tenantOf(owner))];
+  }
+
+  /** Topics that a tenant may have; undefined where they are not bounded. */
+  topicsMax(tenant: string): number | undefined {
+    return this.#tenantQuotaOf(tenant)?.topics;
+  }
+
   #accountsOf(principal: Principal): readonly Account[] {
-    if (principal.kind !== "known") return [];
-    const { id, tenant } = principal;
-    const own = this.#account("principal", id);
+    return principal.kind === "known" ? this.#accountsOfOwner(principal.id) : [];
+  }
+
+  #accountsOfOwner(owner: string): readonly Account[] {
+    const tenant = tenantOf(owner);
+    const own = this.#account("principal", owner);
     const shared = tenant === undefined ? undefined : this.#account("tenant", tenant);
     return [own, shared].filter((account) => account !== undefined);
   }
 
+  #tenantQuotaOf(tenant: string): TenantQuota | undefined {
+    const { tenants } = this.#table;
+    return Object.hasOwn(tenants, tenant) ? tenants[tenant] : tenants[everyOther];
+  }
+
+  #quotaOf(kind: "principal" | "tenant", name: string): Quota | undefined {
+    if (kind === "tenant") return this.#tenantQuotaOf(name);
+    const { principals } = this.#table;
+    return Object.hasOwn(principals, name) ? principals[name] : principals[everyOther];
+  }
+
   /** Undefined for whom nothing is bounded. */
   #account(kind: "principal" | "tenant", id: string): Account | undefined {
-    const quotas = this.#table[`${kind}s`];
-    const quota = Object.hasOwn(quotas, id) ? quotas[id] : quotas[everyOther];
+    const quota = this.#quotaOf(kind, id);
     if (quota === undefined) return undefined;
     const name = `${kind} ${quote(id)}`;
     const known = this.#accounts.get(name);
@@ -76,8 +129,10 @@ export class Quotas {
     const now = this.#clock.monotonic();
     const meter = (perSecond: number | undefined) =>
       perSecond === undefined ? undefined : new RateMeter(perSecond, now);
-    const { publishesPerSecond, bytesPerSecond } = quota;
-    const account = { name, quota, publishes: meter(publishesPerSecond), bytes: meter(bytesPerSecond), connections: 0 };
+    const { publishesPerSecond, bytesPerSecond, callbacksPerSecond } = quota;
+    const callbacks = callbacksPerSecond === undefined ? undefined : new Pace(callbacksPerSecond, this.#clock);
+    const [publishes, bytes] = [meter(publishesPerSecond), meter(bytesPerSecond)];
+    const account = { name, quota, publishes, bytes, callbacks, connections: 0 };
     this.#accounts.set(name, account);
     return account;
   }
@@ -85,9 +140,9 @@ export class Quotas {
   /** Forgets accounts that a new one would equal. Principals of tokens are without number. */
   #sweep(): void {
     const now = this.#clock.monotonic();
-    for (const [name, { publishes, bytes, connections }] of this.#accounts) {
+    for (const [name, { publishes, bytes, callbacks, connections }] of this.#accounts) {
       const isUnused = publishes?.isFull(now) !== false && bytes?.isFull(now) !== false && connections === 0;
-      if (isUnused) this.#accounts.delete(name);
+      if (isUnused && callbacks?.isIdle !== false) this.#accounts.delete(name);
     }
     this.#sweepAt = Math.max(accountsSweptMin, 2 * this.#accounts.size);
   }
@@ -106,7 +161,31 @@ function checkRates({ name, quota, publishes, bytes }: Account, now: number): vo
 function checkConnections({ name, quota, connections }: Account): void {
   if (quota.connections === undefined || connections < quota.connections) return;
   const details = `${name} may have ${quota.connections} connections; try again when one has ended`;
-  throw new BrokerError("overQuota", { details });
+  throw new BrokerError("overQuota", { details, retryAfterMs: storedRetryAfterMs });
+}
+
+/** How a refusal calls what is counted. */
+const wordsOf = { subscriptions: "subscriptions", callbackHosts: "hosts of callbacks", sessions: "sessions" } as const;
+
+/** The refusal of what would exceed a quota of stored things. */
+export function overStoredQuota({ of, name, what, max }: StoredQuota): BrokerError {
+  return tooMany(`${of} ${quote(name)} may have ${max} ${wordsOf[what]}`);
+}
+
+export function overTopicQuota(tenant: string, max: number): BrokerError {
+  return tooMany(`tenant ${quote(tenant)} may have ${max} topics`);
+}
+
+function tooMany(rule: string): BrokerError {
+  const details = `${rule}; try again when one was removed, or ask the operator for more`;
+  return new BrokerError("overQuota", { details, retryAfterMs: storedRetryAfterMs });
+}
+
+/** Passes one after the other; undefined where none makes wait. */
+function passAll([pace, ...others]: readonly Pace[], signal: CancelSignal): Promise<void> | undefined {
+  if (pace === undefined) return undefined;
+  const passed = pace.pass(signal);
+  return passed === undefined ? passAll(others, signal) : passed.then(() => passAll(others, signal));
 }
 
 function bytesOf({ content, extensions }: PublishCall): number {

@@ -3,6 +3,8 @@ import type { Caller, Owner, Principal } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Action, Policy, Scope } from "./policy.ts";
+import type { TenantNames } from "../../domain/tenant-names.ts";
+import { namesOf } from "./tenant.ts";
 import { TokenRing } from "./token-ring.ts";
 
 /** The action of a rule that gives each right; undefined for what everybody may do. */
@@ -14,6 +16,7 @@ const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
   unsubscribe: "unsubscribe",
   read: "read",
   administer: "admin",
+  inspect: "admin",
   chain: "admin",
   health: undefined,
 };
@@ -48,9 +51,14 @@ export class RulesPolicy implements Policy {
     return this.#keys.findTrouble();
   }
 
+  /** Whatever the rules say, a tenant has no right to what is not its own, nor to the broker as a whole. */
   allows({ principal }: Caller, action: Action, scope: Scope): boolean {
     const ruleAction = ruleActionOf[action];
-    return ruleAction === undefined || (principal.kind === "known" && principal.rules.allows(ruleAction, scope));
+    if (ruleAction === undefined) return true;
+    if (principal.kind !== "known") return false;
+    const names = namesOf(principal);
+    if (names !== undefined && (ruleAction === "admin" || !isOfTenant(names, scope))) return false;
+    return principal.rules.allows(ruleAction, scope);
   }
 
   mayReceive(owner: Owner, scope: Scope): boolean {
@@ -64,4 +72,8 @@ export class RulesPolicy implements Policy {
   recall(owner: Owner): Principal {
     return this.#keys.recall(owner);
   }
+}
+
+function isOfTenant(names: TenantNames, { topic }: Scope): boolean {
+  return topic === undefined || names.isWithin(topic);
 }

@@ -247,6 +247,8 @@ function rowOf(index: number, owner: NodeId | undefined): Subscription {
     notifiedCount: 0,
     failedAttempts: 0,
     failedMs: 0,
+    failingSince: 0,
+    retryAt: 0,
     notifiedAt: 0,
     createdAt: 0,
     owner,

@@ -10,6 +10,7 @@ import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { AttemptHistory } from "./attempt-history.ts";
 import { deliver } from "./attempts.ts";
 
 const hour = 3_600_000;
@@ -46,6 +47,7 @@ function createComponents() {
     logger: { ...silentLogger, warn: see, error: see, info: see },
     limits: defaultEngineLimits,
     failures: new ReceiverFailures(clock),
+    history: new AttemptHistory(),
   };
   return { sink, clock, seen, parts };
 }

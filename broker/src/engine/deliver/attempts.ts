@@ -5,9 +5,10 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { AttemptAnswer, AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
+import type { AttemptHistory } from "./attempt-history.ts";
 
 export interface AttemptsOptions {
   readonly sink: Sink;
@@ -18,6 +19,8 @@ export interface AttemptsOptions {
   readonly limits: EngineLimits;
   /** Shared by all receivers of this node. */
   readonly failures: ReceiverFailures;
+  /** The same. */
+  readonly history: AttemptHistory;
 }
 
 /** How the delivery of one event ended. `interrupted`: a signal aborted first, and no acknowledgement is known. */
@@ -29,14 +32,29 @@ export interface Failing {
   readonly waitedMs: number;
 }
 
+/** The wait before the next attempt. */
+export interface Wait {
+  /** Failed attempts before it. */
+  readonly attempts: number;
+  readonly waitMs: number;
+  /** Whether the receiver asked for it. */
+  readonly isAsked: boolean;
+}
+
 /** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the one in progress. */
 export interface DeliverySignals {
   readonly stopping: CancelSignal;
   readonly aborting: CancelSignal;
+  /** Waits for the turn of an attempt; undefined where it may be made at once. */
+  readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
   /** Whether this node may still deliver; asked right before each attempt is sent. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Failures in an earlier run of the broker or at another node; none if left out. */
   readonly failing?: Failing | undefined;
+  /** What is left of a wait that the receiver asked for; nothing if left out. */
+  readonly leftMs?: number | undefined;
+  /** Called before each wait. */
+  readonly onWaiting?: ((wait: Wait) => void) | undefined;
   /** Called after each wait. */
   readonly onFailing?: ((failing: Failing) => void) | undefined;
 }
@@ -52,7 +70,14 @@ export async function deliver(
   signals: DeliverySignals,
 ): Promise<DeliveryResult> {
   let { attempts, waitedMs } = signals.failing ?? nothingFailed;
+  const { stopping: signal, leftMs = 0 } = signals;
+  if (leftMs > 0) {
+    waitedMs += await waitFor(parts.clock, leftMs, signal);
+    signals.onFailing?.({ attempts, waitedMs });
+  }
   while (!signals.stopping.aborted) {
+    const turn = signals.turn?.(signals.stopping);
+    if (turn !== undefined) await turn;
     const outcome = await attempt(parts, notification, signals);
     if (outcome.status === "accepted") {
       parts.failures.accepted(notification.subscription.url, parts.logger);
@@ -63,27 +88,33 @@ export async function deliver(
     if (outcome.status === "gone") return "given-up";
     if (waitedMs >= parts.limits.giveUpAfterMs) return "given-up";
     attempts += 1;
-    waitedMs += await pauseAfter(parts, attempts, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
+    const waitMs = toWaitMs(parts, attempts, outcome.retryAfterMs);
+    signals.onWaiting?.({ attempts, waitMs, isAsked: outcome.retryAfterMs !== undefined });
+    waitedMs += await waitFor(parts.clock, waitMs, signal);
     signals.onFailing?.({ attempts, waitedMs });
   }
   return "interrupted";
 }
 
-/**
- * Waits for the backoff after `failures` failures, and at least `delayMsMin`; less if `signal` aborts. Returns the waited milliseconds, at most
- * the planned ones.
- */
-export async function pauseAfter(
-  parts: Pick<AttemptsOptions, "clock" | "randomness" | "limits">,
-  failures: number,
-  options: { readonly signal: CancelSignal; readonly delayMsMin?: number | undefined },
-): Promise<number> {
+type BackoffParts = Pick<AttemptsOptions, "clock" | "randomness" | "limits">;
+
+/** Waits for the backoff after `failures` failures; less if `signal` aborts. */
+export async function pauseAfter(parts: BackoffParts, failures: number, signal: CancelSignal): Promise<void> {
+  await pause(parts.clock, toWaitMs(parts, failures), signal);
+}
+
+/** The backoff after `failures` failures, and at least `waitMsMin`. */
+function toWaitMs(parts: BackoffParts, failures: number, waitMsMin = 0): number {
   const { retryDelayMsMin: delayMsMin, retryDelayMsMax: delayMsMax } = parts.limits;
   const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: parts.randomness.fraction() });
-  const waitMs = Math.max(delayMs, options.delayMsMin ?? 0);
-  const startedAt = parts.clock.monotonic();
-  await pause(parts.clock, waitMs, options.signal);
-  return options.signal.aborted ? Math.min(waitMs, Math.floor(parts.clock.monotonic() - startedAt)) : waitMs;
+  return Math.max(delayMs, waitMsMin);
+}
+
+/** Waits, less if `signal` aborts. Returns the waited milliseconds, at most the planned ones. */
+async function waitFor(clock: Clock, waitMs: number, signal: CancelSignal): Promise<number> {
+  const startedAt = clock.monotonic();
+  await pause(clock, waitMs, signal);
+  return signal.aborted ? Math.min(waitMs, Math.floor(clock.monotonic() - startedAt)) : waitMs;
 }
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
@@ -94,15 +125,21 @@ function attempt(
   notification: Notification,
   { stopping, aborting, mayStart: mayDeliver }: DeliverySignals,
 ): Promise<AttemptOutcome> {
-  const startedAt = parts.clock.monotonic();
+  const { clock, metrics, history } = parts;
+  const startedAt = clock.monotonic();
+  let answer: AttemptAnswer | undefined;
+  const onAnswer = (given: AttemptAnswer): void => void (answer = given);
   const mayStart = (): boolean => !stopping.aborted && mayDeliver?.() !== false;
   const ended = (outcome: AttemptOutcome): AttemptOutcome => {
-    if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.monotonic() - startedAt);
+    if (outcome.status === "withheld") return outcome;
+    const durationMs = clock.monotonic() - startedAt;
+    metrics.attemptEnded(outcome.status, durationMs);
+    history.note(notification, { outcome, answer, at: clock.now(), durationMs });
     return outcome;
   };
   const broken = (error: unknown): AttemptOutcome => ended(toFailure(parts, notification, error));
   try {
-    return parts.sink.attempt(notification, aborting, { mayStart, stopping }).then(ended, broken);
+    return parts.sink.attempt(notification, aborting, { mayStart, stopping, onAnswer }).then(ended, broken);
   } catch (error) {
     return Promise.resolve(broken(error));
   }

@@ -1,16 +1,26 @@
 import type { Event } from "../../domain/event.ts";
 import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import { before, type Position } from "../../domain/position.ts";
+import type { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
-import { Cancellation } from "../../lib/cancellation.ts";
+import { type CallbackSubscription, nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
+import { Cancellation, type CancelSignal } from "../../lib/cancellation.ts";
+import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
+import { viewOf } from "../event-view.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Troubles } from "../integrity/troubles.ts";
-import { type AttemptsOptions, type DeliverySignals, deliver, type Failing, pauseAfter } from "./attempts.ts";
+import {
+  type AttemptsOptions,
+  type DeliverySignals,
+  deliver,
+  type Failing,
+  pauseAfter,
+  type Wait,
+} from "./attempts.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
 /** What one worker delivers, and from where. */
@@ -21,6 +31,10 @@ export interface DeliveryOrder {
   readonly mayStart?: (() => boolean) | undefined;
   /** Whether events of a topic may reach the subscriber by now; all may if left out. */
   readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
+  /** Waits for the turn of an attempt; undefined where it may be made at once. */
+  readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
+  /** How the subscriber calls the topics; by their real names if left out. */
+  readonly names?: TenantNames | undefined;
 }
 
 /** The same object for all workers of a group: there may be tens of thousands. */
@@ -56,6 +70,8 @@ export class DeliveryWorker {
   #progress: Progress;
   /** Value in the last progress that was noted. */
   #savedFailedMs: number;
+  /** When the next attempt is due; undefined unless the worker waits for it. */
+  #nextAttemptAt: number | undefined;
   /** Holds at most one event: the next one is delivered when the receiver has accepted it. */
   readonly #window = new DeliveryWindow();
 
@@ -66,14 +82,21 @@ export class DeliveryWorker {
     this.#order = order;
     const { format, url, secret } = subscription.delivery;
     this.#target = { id: subscription.id, format, url, secret };
-    const { id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs } = subscription;
-    this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs };
+    const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
+    const { failedAttempts, failedMs, failingSince, retryAt } = subscription;
+    const failure = { failedAttempts, failedMs, failingSince, retryAt };
+    this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt, ...failure };
     this.#savedFailedMs = failedMs;
   }
 
   /** Progress of the subscription, ahead of the store. */
   get progress(): Progress {
     return this.#progress;
+  }
+
+  /** When the next attempt is due, in milliseconds since the epoch; undefined unless the worker waits for it. */
+  get nextAttemptAt(): number | undefined {
+    return this.#nextAttemptAt;
   }
 
   /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
@@ -124,22 +147,43 @@ export class DeliveryWorker {
   /** Its receiver has not failed with the next event. */
   #passDenied(): void {
     this.#savedFailedMs = 0;
-    this.#progress = { ...this.#progress, failedAttempts: 0, failedMs: 0 };
+    this.#progress = { ...this.#progress, ...nothingFailed };
     this.#passUnmatched();
   }
 
   #signals(topic: TopicName): DeliverySignals {
-    const { failedAttempts: attempts, failedMs: waitedMs } = this.#progress;
+    const { failedAttempts: attempts, failedMs: waitedMs, retryAt } = this.#progress;
     return {
       stopping: this.#stopping,
       aborting: this.#aborting,
+      turn: this.#order.turn,
       mayStart: () => this.#order.mayStart?.() !== false && this.#order.mayReceive?.(topic) !== false,
       failing: { attempts, waitedMs },
+      leftMs: retryAt === 0 ? 0 : this.#leftUntil(retryAt),
+      onWaiting: (wait) => this.#wait(wait),
       onFailing: (failing) => this.#fail(failing),
     };
   }
 
+  /** Of a wait that began in an earlier run of the broker, or at another node, whose clock may differ. */
+  #leftUntil(retryAt: number): number {
+    const leftMs = Math.min(Math.max(0, retryAt - this.#options.clock.now()), retryAfterMsMax);
+    if (leftMs > 0) this.#nextAttemptAt = retryAt;
+    return leftMs;
+  }
+
+  /** Notes the first failure, so that others see it, and what the receiver asked for: whoever takes the subscription over waits as well. */
+  #wait({ attempts: failedAttempts, waitMs, isAsked }: Wait): void {
+    const now = this.#options.clock.now();
+    const isFirst = this.#progress.failingSince === 0;
+    const failingSince = isFirst ? now : this.#progress.failingSince;
+    this.#nextAttemptAt = now + waitMs;
+    this.#progress = { ...this.#progress, failedAttempts, failingSince, retryAt: isAsked ? now + waitMs : 0 };
+    if (isFirst || isAsked) this.#options.progressWriter.note(this.#progress);
+  }
+
   #fail({ attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
+    this.#nextAttemptAt = undefined;
     this.#progress = { ...this.#progress, failedAttempts, failedMs };
     this.#saveFailing(this.#options.limits.giveUpAfterMs / failingSaves);
   }
@@ -162,7 +206,7 @@ export class DeliveryWorker {
       } catch (error) {
         failures += 1;
         this.#onUnread(error);
-        await pauseAfter(this.#options, failures, { signal });
+        await pauseAfter(this.#options, failures, signal);
       }
     }
     this.#options.troubles.clear(this.#order.subscription.id);
@@ -178,15 +222,16 @@ export class DeliveryWorker {
   }
 
   #toNotification(event: Event): Notification {
-    return { subscription: this.#target, event, eventId: this.#options.eventIds.of(event) };
+    const { names } = this.#order;
+    const seen = names === undefined ? event : viewOf(event, names);
+    return { subscription: this.#target, event: seen, eventId: this.#options.eventIds.of(event) };
   }
 
   #acknowledge(cursor: Position): void {
     const { id, epoch, notifiedCount } = this.#progress;
     const notifiedAt = this.#options.clock.now();
-    const nothing = { failedAttempts: 0, failedMs: 0 };
     this.#savedFailedMs = 0;
-    this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt, ...nothing };
+    this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt, ...nothingFailed };
     this.#options.progressWriter.note(this.#progress);
   }
 

@@ -17,6 +17,8 @@ const progress = (index: number): Progress => ({
   notifiedCount: index,
   failedAttempts: 0,
   failedMs: 0,
+  failingSince: 0,
+  retryAt: 0,
   notifiedAt: 0,
 });
 

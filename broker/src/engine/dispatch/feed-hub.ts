@@ -1,4 +1,4 @@
-import type { EventBatch } from "../../domain/event.ts";
+import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { TopicTrie } from "../../domain/topic-trie.ts";
@@ -75,6 +75,15 @@ export class FeedHub {
       });
     }
     this.#wakeSoon();
+  }
+
+  /** Passes an event that is committed nowhere to the readers that have a filter for it. */
+  pass(groupId: GroupId, event: Event): void {
+    const readers = new Set<Reader>();
+    this.#readersOf(groupId).byFilter.match(event.topic, (audience) => {
+      for (const reader of audience) readers.add(reader);
+    });
+    for (const reader of readers) reader.pass(event);
   }
 
   /** Every reader of a group reads the next indexed batches from the store. Call it in the turn in which the progress moves. */

@@ -23,6 +23,8 @@ export interface FeedOrder {
   readonly after: Position;
   /** Called after each read that succeeded. */
   readonly onRead?: (() => void) | undefined;
+  /** Called with events that are committed nowhere; the reader gets none if left out. */
+  readonly onPassed?: ((event: Event) => void) | undefined;
 }
 
 export interface FeedOptions extends FeedOrder {
@@ -143,6 +145,10 @@ export class Feed implements Reader {
       this.#queuedUpTo = maxOf(this.#queuedUpTo, before(batch.firstPosition));
       this.#mode = "behind";
     } else this.#push(batch);
+  }
+
+  pass(event: Event): void {
+    if (this.#mayReceive(event.topic)) this.#options.onPassed?.(event);
   }
 
   fallBehind(): void {

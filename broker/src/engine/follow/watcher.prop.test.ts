@@ -17,6 +17,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { eventsOf } from "../batch-events.ts";
+import { AttemptHistory } from "../deliver/attempt-history.ts";
 import { ReceiverFailures } from "../deliver/receiver-failures.ts";
 import { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { DeliveryWorkers } from "../deliver/delivery-workers.ts";
@@ -207,6 +208,8 @@ class Node {
       notifiedCount: 0,
       failedAttempts: 0,
       failedMs: 0,
+      failingSince: 0,
+      retryAt: 0,
       notifiedAt: 0,
       createdAt: 0,
       owner: undefined,
@@ -245,6 +248,7 @@ class Node {
         troubles: new Troubles(),
         ...this.#parts,
         failures: new ReceiverFailures(this.#parts.clock),
+        history: new AttemptHistory(),
         onGivenUp: () => expect.unreachable("every attempt is accepted"),
       },
     );

@@ -19,6 +19,7 @@ type Own = Pick<
   | "findSubscription"
   | "findSubscriptions"
   | "listSubscriptions"
+  | "searchSubscriptions"
   | "deleteSubscription"
 >;
 
@@ -39,6 +40,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     },
     findSubscriptions: async (ids) => report(await store.findSubscriptions(ids)),
     listSubscriptions: async (page) => report(await store.listSubscriptions(page)),
+    searchSubscriptions: async (search, page) => report(await store.searchSubscriptions(search, page)),
     deleteSubscription: async (key) => {
       const isDeleted = await store.deleteSubscription(key);
       if (isDeleted) troubles.clear(key.id);

@@ -15,8 +15,8 @@ export interface FirstPublishOptions {
   readonly ledger: Pick<Ledger, "prepareOpening">;
   /** Of the group. */
   readonly openings: Semaphore;
-  /** Throws if the publish may not open its topic. */
-  readonly mayOpen: () => void;
+  /** Throws or rejects if the publish may not open its topic. */
+  readonly mayOpen: () => void | Promise<void>;
 }
 
 const neverAborted = new Cancellation();
@@ -33,7 +33,8 @@ export class FirstPublish {
   /** Waits for its turn. @throws what `mayOpen` throws, and BrokerError as `Ledger.prepareOpening` does. */
   async open(name: TopicName): Promise<TopicOpening> {
     const { ledger, openings, mayOpen } = this.#options;
-    mayOpen();
+    const allowed = mayOpen();
+    if (allowed !== undefined) await allowed;
     const turn = createDeferred<void>();
     void openings.run(() => {
       turn.resolve();

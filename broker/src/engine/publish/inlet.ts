@@ -1,6 +1,7 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
-import type { EventPayload, Extensions } from "../../domain/event.ts";
+import { type Event, type EventPayload, type Extensions, toPassingEvent } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
+import type { GroupId } from "../../domain/group-id.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { OnSettled, OnTransactionSettled, PublishCall, ReleaseCall } from "../broker.ts";
 import type { Group, Groups } from "../group.ts";
@@ -14,6 +15,8 @@ import { tokenExample, toTokenKey } from "./token-key.ts";
 export interface InletOptions {
   readonly groups: Groups;
   readonly limits: EngineLimits;
+  /** Passes an event that is committed nowhere to those who are connected. */
+  readonly onPassed: (groupId: GroupId, event: Event) => void;
   /** What every extension key begins with. */
   readonly extensionPrefix: string;
 }
@@ -22,7 +25,7 @@ export interface SubmitOptions {
   /** In which a key that is not a session's is unique. */
   readonly callersScope?: string;
   /** Asked before a topic that does not exist is opened for the publish; throws to refuse. Undefined if the publish opens none. */
-  readonly mayOpen?: (() => void) | undefined;
+  readonly mayOpen?: (() => void | Promise<void>) | undefined;
 }
 
 /** A publish whose topic is not known. */
@@ -113,6 +116,13 @@ export class Inlet {
     const { batcher } = this.#options.groups.get(calls[0]?.groupId);
     const bytes = calls.reduce((sum, call) => sum + encodedBytes(call), 0);
     return batcher.whenRoom({ count: calls.length, bytes }, callback);
+  }
+
+  /** As `Broker.pass` says. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 200211. */
+  pass(call: PublishCall): void {
+    const name = this.check(call);
+    const { id } = this.#options.groups.get(call.groupId);
+    this.#options.onPassed(id, toPassingEvent(name, { content: call.content, extensions: call.extensions }));
   }
 
   /** Whether the call could be published as it is written. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */

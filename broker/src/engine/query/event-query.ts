@@ -1,5 +1,6 @@
 import { BrokerError, parseEventId, quote } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EventResult } from "../broker.ts";
@@ -11,6 +12,8 @@ export interface EventQueryOptions {
   readonly eventIds: EventIds;
 }
 
+type MayFind = (topic: TopicName) => boolean;
+
 /** Finds events by their identifiers. */
 export class EventQuery {
   readonly #options: EventQueryOptions;
@@ -19,15 +22,16 @@ export class EventQuery {
     this.#options = options;
   }
 
-  /** @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
-  async get(group: Group, eventId: string): Promise<EventResult> {
+  /** An event of a topic that `mayFind` refuses does not exist. @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
+  async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventResult> {
     const { topicDigest, sequence, blockNumber } = parseEventId(eventId);
     for (const topic of await this.#options.store.findTopicsByDigest(group.id, topicDigest)) {
+      if (!mayFind(topic.name)) continue;
       const event = await this.#find(group, { topic: topic.name, sequence });
       if (event?.blockNumber === blockNumber) return { ...event, eventId: this.#options.eventIds.of(event) };
     }
     const vanished = await this.#options.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
-    if (vanished !== undefined) {
+    if (vanished !== undefined && mayFind(vanished.topic)) {
       const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
       throw new BrokerError("eventNotExist", { details });
     }

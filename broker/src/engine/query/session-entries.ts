@@ -1,6 +1,6 @@
 import { maxOf, type Position } from "../../domain/position.ts";
 import { parseSharedFilter } from "../../domain/shared-filter.ts";
-import type { Subscription } from "../../domain/subscription.ts";
+import { type ListedProtocol, nothingFailed, type Subscription } from "../../domain/subscription.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { SessionId, SessionWithFilters, StoredFilter, StoredSession } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -29,7 +29,7 @@ export interface SessionEntry {
   readonly start: Standing;
 }
 
-/** Every filter of every session: those connected to this node, and those in the store. */
+/** Every filter of every session but those of tails, which end with their requests: those connected to this node, and those in the store. */
 export async function* sessionEntriesOf(options: SessionEntriesOptions): AsyncIterable<SessionEntry> {
   const { store, slices, sessions } = options;
   const connected = new Map(sessions.listConnected().map((known) => [known.session.id, known]));
@@ -61,14 +61,16 @@ function toKnown({ session, filters }: SessionWithFilters, { sessions }: Session
 }
 
 function entriesOf({ session, filters, isSuspended }: Known): readonly SessionEntry[] {
-  return filters.map((filter) => toEntry({ session, isSuspended }, filter));
+  const { protocol } = session;
+  if (protocol === "Tail") return [];
+  return filters.map((filter) => toEntry({ session, isSuspended, protocol }, filter));
 }
 
 function toEntry(
-  { session, isSuspended }: Omit<Known, "filters">,
+  { session, isSuspended, protocol }: Omit<Known, "filters"> & { readonly protocol: ListedProtocol },
   { id, filter, startsAfter }: StoredFilter,
 ): SessionEntry {
-  const { groupId, protocol, createdAt, owner, epoch } = session;
+  const { groupId, createdAt, owner, epoch } = session;
   const cursor: Position = maxOf(session.cursor, startsAfter);
   const subscription: Subscription = {
     id,
@@ -79,8 +81,7 @@ function toEntry(
     cursor,
     notifiedCount: 0,
     notifiedAt: createdAt,
-    failedAttempts: 0,
-    failedMs: 0,
+    ...nothingFailed,
     createdAt,
     owner,
     epoch,

@@ -7,6 +7,7 @@ import type { NodeListing, SubscriptionStatus } from "../broker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
+import { type Current, toCurrent } from "./current-progress.ts";
 import { PendingCounts } from "./pending-counts.ts";
 import { type SessionEntriesOptions, type SessionEntry, sessionEntriesOf } from "./session-entries.ts";
 
@@ -18,13 +19,6 @@ export interface SubscriptionQueryOptions {
   /** Where several nodes share the store; the one at `address` lists the sessions that have no connection. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes">; readonly address: string } | undefined;
   readonly sessions: SessionEntriesOptions["sessions"];
-}
-
-/** A subscription with the progress of its worker, which is ahead of the store. */
-interface Current {
-  readonly subscription: Subscription;
-  /** Whether every matching event is acknowledged. */
-  readonly isIdle: boolean;
 }
 
 /** Lists subscriptions, those of sessions too, with their progress. */
@@ -53,7 +47,7 @@ export class SubscriptionQuery {
     const all: Current[] = [];
     for await (const row of subscriptionsOf(this.#options)) {
       if (!isListed(row)) continue;
-      const current = this.#toCurrent(row);
+      const current = toCurrent(row, this.#options);
       if (!current.isIdle) counts.add(current.subscription);
       all.push(current);
     }
@@ -79,12 +73,5 @@ export class SubscriptionQuery {
       yield { ...subscription, notifyingCount, notifiedCount: Math.max(0, counts.get(start) - notifyingCount) };
       await this.#options.slices.pause();
     }
-  }
-
-  #toCurrent(stored: Subscription): Current {
-    const worker = this.#options.workers.find(stored.id);
-    const progress = worker?.progress ?? this.#options.progressWriter.find(stored.id);
-    if (progress?.epoch !== stored.epoch) return { subscription: stored, isIdle: false };
-    return { subscription: { ...stored, ...progress }, isIdle: worker?.isIdle === true };
   }
 }

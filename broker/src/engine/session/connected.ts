@@ -1,10 +1,12 @@
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
+import type { SessionClaim } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
+import type { Lingering } from "./lingering.ts";
 import type { Peer } from "./peer.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Session } from "./session.ts";
@@ -20,6 +22,7 @@ export interface Connected {
   readonly principal: Principal;
   readonly protocol: SessionProtocol;
   readonly peer: Peer;
+  readonly lingering: Lingering;
   will: WillOrder | undefined;
   readonly expiryMs: number;
   /** When the session began, as far as this node knows. Milliseconds since the epoch. */
@@ -49,10 +52,26 @@ export function toStanding({ session, group, protocol, createdAt, owner }: Conne
   return { session: standing, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
 }
 
-/** Ends the connection if its principal is not admitted any more. */
-export function checkRightsOf({ principal, peer, session }: Connected, access: Access): void {
-  if (access.isAdmitted(principal)) session.memberships.checkRights();
+/** Ends the connection if its principal is not admitted any more, or may no longer receive what it tails. */
+export function checkRightsOf(known: Connected, access: Access): void {
+  const { principal, peer, session } = known;
+  if (access.isAdmitted(principal) && mayTail(known, access)) session.memberships.checkRights();
   else peer.ended("refused");
+}
+
+/** A tail ends with the right to one of its filters: its client could not tell that some events do not come any more. */
+function mayTail({ protocol, principal, group, session }: Connected, access: Access): boolean {
+  if (protocol !== "Tail") return true;
+  const mayReceiveAll = access.receiverFor(principal, group.id);
+  return session.filters.every(({ filter }) => mayReceiveAll(filter));
+}
+
+/**
+ * Whether the store has how far a new session is. Where nodes share the store, another one may roll the index back, and only the row of a tail then says
+ * how far that goes.
+ */
+export function isKept({ expiryMs, protocol, isStored }: SessionClaim): boolean {
+  return expiryMs > 0 || (protocol === "Tail" && isStored);
 }
 
 /** Names the sessions that are given nothing; undefined for none. */

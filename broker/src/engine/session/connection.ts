@@ -13,7 +13,7 @@ const outgoingMax = 1_000;
 export interface Connection {
   readonly peer: Peer;
   windowMax: number;
-  /** What the peer is given from; undefined while the index rolls back. */
+  /** What gives to the peer; undefined while the index rolls back. */
   reading: Reading | undefined;
   /** Where the next feed begins. */
   readUpTo: Position;
@@ -25,12 +25,13 @@ export interface Connection {
   readonly repeats: ReadonlyMap<Position, InFlight>;
 }
 
-/** A feed, and the loop that gives its events to a peer. */
+/** A feed, and the loops that give its events to a peer. */
 export interface Reading {
   readonly feed: Feed;
-  readonly ending: AbortController;
-  /** Never rejects. */
-  readonly ended: Promise<unknown>;
+  /** There may be something to give besides the feed. */
+  wake(): void;
+  /** Answers when nothing is given any more. Never rejects. */
+  end(): Promise<void>;
 }
 
 /** What a connection is made with. */
@@ -89,6 +90,7 @@ export function findRepeat(
 export function rollBackConnection(connection: Connection, to: Position, window: DeliveryWindow): void {
   connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
   connection.readUpTo = minOf(connection.readUpTo, to);
+  connection.peer.rolledBack?.(to);
   for (const ticket of connection.held) if (window.find(ticket) === undefined) connection.held.delete(ticket);
 }
 

@@ -82,6 +82,12 @@ export class Giver {
     this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
   }
 
+  /** A delivery of an event that is committed nowhere: it comes once, with nothing to acknowledge. */
+  passing(event: Event, filters: Delivery["filters"]): Delivery {
+    const fields = { event, qos: 0, ticket: undefined, isRepeated: false, isRetained: false, filters } as const;
+    return new GivenDelivery(fields, this.#parts.eventIds);
+  }
+
   /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
   #deliver({ outgoing }: Connection, fields: GivenFields): void {
     const { eventIds, isStored } = this.#parts;

@@ -1,20 +1,62 @@
+import type { GroupId } from "../../domain/group-id.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { SessionStore } from "../../ports/session-store.ts";
+import type { WillOrder } from "../broker.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { Connected } from "./connected.ts";
+import { encodeWill } from "./session-codec.ts";
+import type { SessionRoom } from "./session-room.ts";
+import type { SessionSweeper } from "./session-sweeper.ts";
+import type { SessionTimes } from "./session-times.ts";
+import type { SessionWriter } from "./session-writer.ts";
 
-/** Connections that have left and whose ends are not written yet, by the names of their sessions. */
+export interface LeftConnectionsParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "detachSession"> };
+  readonly clock: Clock;
+  readonly limits: Pick<EngineLimits, "retryDelayMsMin">;
+  readonly logger: Logger;
+  /** In which a name gets its session. */
+  readonly turns: KeyedMutex<string>;
+  readonly times: SessionTimes;
+  readonly room: SessionRoom;
+  readonly sweeper: SessionSweeper;
+  readonly writer: SessionWriter;
+  readonly signal: AbortSignal;
+  /** A member has left the shares of the group. */
+  readonly look: (groupId: GroupId) => void;
+}
+
+/** What a connection leaves behind. */
+export interface Legacy {
+  readonly will: WillOrder | undefined;
+  readonly expiryMs: number;
+}
+
+/** Connections that have left and whose ends are not written yet. */
 export class LeftConnections {
-  readonly #turns: KeyedMutex<string>;
+  readonly #parts: LeftConnectionsParts;
+  readonly #all = new Set<Connected>();
+  /** By the names of their sessions. */
   readonly #pending = new Map<string, () => Promise<void>>();
   readonly #turnsAsked = new Set<Promise<void>>();
 
-  /** `turns`: in which a name gets its session. */
-  constructor(turns: KeyedMutex<string>) {
-    this.#turns = turns;
+  constructor(parts: LeftConnectionsParts) {
+    this.#parts = parts;
   }
 
-  /** `write` must not reject. It runs in the next turn of the name, or before by {@link write}. */
-  add(name: string, write: () => Promise<void>): void {
-    this.#pending.set(name, write);
-    const turn = this.#turns.run(name, () => this.write(name));
+  get all(): Iterable<Connected> {
+    return this.#all;
+  }
+
+  /** Writes the end in the next turn of the name, or before by {@link write}. */
+  add(left: Connected, legacy: Legacy): void {
+    const { name } = left;
+    this.#all.add(left);
+    this.#pending.set(name, () => this.detach(left, legacy));
+    const turn = this.#parts.turns.run(name, () => this.write(name));
     this.#turnsAsked.add(turn);
     void turn.finally(() => this.#turnsAsked.delete(turn));
   }
@@ -23,7 +65,7 @@ export class LeftConnections {
     return this.#pending.has(name);
   }
 
-  /** To be called in a turn of the name. */
+  /** Writes the end of the connection that left, if there is one. To be called in a turn of the name. */
   async write(name: string): Promise<void> {
     const write = this.#pending.get(name);
     this.#pending.delete(name);
@@ -33,5 +75,31 @@ export class LeftConnections {
   /** Answers when every end is written that is not yet. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#turnsAsked);
+  }
+
+  /** Tries until it is written. Never rejects. */
+  async detach(left: Connected, { will, expiryMs }: Legacy): Promise<void> {
+    const { group, session, lingering } = left;
+    const { store, clock, limits, logger, signal, sweeper, room, times, writer, look } = this.#parts;
+    const legacy = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
+    await lingering.ended();
+    while (!signal.aborted) {
+      try {
+        await group.changes.shared(async () => {
+          await times.advance(group.id);
+          if (!session.isStopped) await writer.writeLast(session);
+          if (await store.sessions.detachSession(session, legacy)) room.added(group.id, 1);
+        });
+        break;
+      } catch (error) {
+        logger.warn("end of a connection not written", { sessionId: session.id, error });
+        await pause(clock, limits.retryDelayMsMin, signal);
+      }
+    }
+    this.#all.delete(left);
+    look(group.id);
+    const key = { id: session.id, epoch: session.epoch + 1 };
+    const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
+    sweeper.lookAfter(group.id, { key, delayMs });
   }
 }

@@ -16,6 +16,7 @@ export interface SharingSession {
   /** Whether its client is connected and takes another event. */
   readonly hasRoom: () => boolean;
   readonly reserve: (event: Event, order: SessionFilter) => Reservation;
+  readonly pass: (event: Event, order: SessionFilter) => void;
 }
 
 interface Membership {
@@ -97,6 +98,7 @@ export class Memberships {
         return session.hasRoom() && !isBarred();
       },
       reserve: (event) => session.reserve(event, order()),
+      pass: (event) => session.pass(event, order()),
     };
   }
 

@@ -1,5 +1,6 @@
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import { pause } from "../../lib/pause.ts";
 import { type Connection, heldThrough } from "./connection.ts";
 import type { Waiting, WaitingParts } from "./waiting.ts";
@@ -41,6 +42,11 @@ export class Rejections {
   /** Whether nothing newer may be given. */
   get isHoldingBack(): boolean {
     return this.#isSuspended || this.#isRepeating || this.#next() !== undefined;
+  }
+
+  /** Whether an event is to be given again. */
+  get hasWork(): boolean {
+    return !this.#isSuspended && this.#next() !== undefined;
   }
 
   /** The peer rejects what it has: an event, or all that it was given up to it. Answers whether it has that one. */
@@ -85,15 +91,12 @@ export class Rejections {
     this.#parts.window.forgetRejections();
   }
 
-  /** Gives each again when it is due, until `signal` aborts. `repeat` answers false if it did not because the signal aborted. */
-  async run(signal: AbortSignal, repeat: (entry: InFlight) => Promise<boolean>): Promise<void> {
-    const { clock, waiting } = this.#parts;
+  /** Gives each again when it is due, until there is none, or `signal` aborts. `repeat` answers false if it did not because the signal aborted. */
+  async run(signal: CancelSignal, repeat: (entry: InFlight) => Promise<boolean>): Promise<void> {
+    const { clock } = this.#parts;
     while (!signal.aborted) {
       const entry = this.#isSuspended ? undefined : this.#next();
-      if (entry === undefined) {
-        await waiting.woken();
-        continue;
-      }
+      if (entry === undefined) return;
       const waitMs = (this.#dueAt.get(entry.ticket) ?? 0) - clock.monotonic();
       if (waitMs > 0) await pause(clock, waitMs, signal);
       else await this.#repeat(entry, repeat);

@@ -1,6 +1,7 @@
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import { type Connection, hasRoom } from "./connection.ts";
 import type { Giver } from "./giver.ts";
 import type { RetainedParts } from "./retained.ts";
@@ -26,7 +27,7 @@ export class Repeater {
   /** Answers false if it gave nothing because the signal aborted. */
   async give(
     entry: InFlight,
-    { connection, signal }: { readonly connection: Connection; readonly signal: AbortSignal },
+    { connection, signal }: { readonly connection: Connection; readonly signal: CancelSignal },
   ): Promise<boolean> {
     const { window, waiting, giver, retainedReads, filtersOf, onVanished, mayReceive } = this.#parts;
     const find = (): Promise<Event | undefined> => retainedReads.find(this.#parts, entry);

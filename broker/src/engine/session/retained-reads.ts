@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { Event } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
@@ -48,7 +49,7 @@ export class RetainedReads {
   list(
     groupId: GroupId,
     page: Parameters<Store["listRetained"]>[1],
-    signal: AbortSignal,
+    signal: CancelSignal,
   ): Promise<readonly RetainedEvent[] | undefined> {
     return this.#semaphore.run(() => this.#parts.store.listRetained(groupId, page), signal);
   }

@@ -4,6 +4,7 @@ import type { Position } from "../../domain/position.ts";
 import { isMarkedRetained } from "../../domain/session-filter.ts";
 import { isPattern, matchesFilter, toLevels, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { RetainedEvent } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -92,7 +93,7 @@ export class RetainedEvents {
   }
 
   /** The next event, which stays the next until {@link pass}; undefined where there is none, or `signal` aborts. Throws what the store throws. */
-  async next(signal: AbortSignal): Promise<Retained | undefined> {
+  async next(signal: CancelSignal): Promise<Retained | undefined> {
     for (let [scan] = this.#scans; scan !== undefined && !signal.aborted; [scan] = this.#scans) {
       const [place] = scan.places;
       if (place !== undefined) {
@@ -122,7 +123,7 @@ export class RetainedEvents {
     return event !== undefined && isMarkedRetained(event, this.#parts.extensionPrefix) ? event : undefined;
   }
 
-  async #read(scan: Scan, signal: AbortSignal): Promise<void> {
+  async #read(scan: Scan, signal: CancelSignal): Promise<void> {
     const { retainedReads, groupId, mayReceive, slices } = this.#parts;
     const { filter, after } = scan;
     const isExact = !isPattern(filter);

@@ -4,6 +4,8 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { SessionClaim, SessionGranted, SessionId, SessionStore } from "../../ports/session-store.ts";
+import type { Access } from "../access/access.ts";
+import { overStoredQuota } from "../access/quotas.ts";
 import { type Caller, ownerOf } from "../access/caller.ts";
 import type { AttachOrder } from "../broker.ts";
 import type { Attaching, Connected } from "./connected.ts";
@@ -27,6 +29,7 @@ export interface SessionClaimsParts {
   readonly randomness: Randomness;
   readonly logger: Logger;
   readonly nodeId: () => NodeId | undefined;
+  readonly access: Pick<Access, "storedQuotas">;
   readonly isShared: boolean;
 }
 
@@ -41,7 +44,7 @@ export class SessionClaims {
     this.#parts = parts;
   }
 
-  /** @throws BrokerError 200300 too many sessions, or the index rolls back; and what the store throws. */
+  /** @throws BrokerError 200301 over a quota, 200300 too many sessions, or the index rolls back; and what the store throws. */
   async claim(
     attaching: Attaching,
     order: AttachOrder,
@@ -55,6 +58,7 @@ export class SessionClaims {
           details: "too many sessions wait for their clients; the oldest ones are removed",
         });
       }
+      if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
       if (claimed.status === "damaged") this.#logDamaged(order);
       else if (claimed.status !== "went-back") return { claimed, claim };
     }
@@ -67,18 +71,20 @@ export class SessionClaims {
     const attaching = { group, caller: { principal }, stream: undefined };
     const claim = await this.#toClaim(attaching, { ...order, isClean: true });
     const own = { newId, newEpoch, position, isStored: true, mayBegin: true };
-    const { status } = await this.#parts.store.sessions.claimSession({ ...claim, ...own });
-    if (status !== "begun") throw new BrokerError("busy", { details: "the index rolls back" });
+    const claimed = await this.#parts.store.sessions.claimSession({ ...claim, ...own });
+    if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
+    if (claimed.status !== "begun") throw new BrokerError("busy", { details: "the index rolls back" });
   }
 
   async #toClaim({ group, caller, stream }: ClaimingParts, order: ClaimOrder): Promise<SessionClaim> {
     const { randomness, nodeId, clock, isShared, room, streams } = this.#parts;
     const { protocol, key, will, expiryMs, isClean } = order;
+    const principal = stream?.ownedBy ?? ownerOf(caller.principal);
     return {
       groupId: group.id,
       protocol,
       key,
-      principal: stream?.ownedBy ?? ownerOf(caller.principal),
+      principal,
       will: will && encodeWill(will),
       willDelayMs: will?.delayMs ?? 0,
       expiryMs,
@@ -90,6 +96,7 @@ export class SessionClaims {
       isClean,
       isStored: isShared || expiryMs > 0,
       mayBegin: room.mayBegin(group.id),
+      quotas: this.#parts.access.storedQuotas(principal, ["sessions"]),
     };
   }
 

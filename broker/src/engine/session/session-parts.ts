@@ -13,7 +13,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { Wills } from "./wills.ts";
 import type { StoredFilter, SessionId } from "../../ports/session-store.ts";
 import type { Position } from "../../domain/position.ts";
-import type { ConnectedSession } from "../broker.ts";
+import type { ConnectedSession, StartPosition } from "../broker.ts";
 import type { Feed, FeedOrder } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -58,11 +58,15 @@ export interface Keeper {
 /** What a session and a share of one group work with. */
 export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
 
-/** Finds the position after which a subscription begins, and the generation of the index before it was found. @throws BrokerError 100300 to 100304. */
+/**
+ * Finds the position after which a subscription begins, and the generation of the index before it was found. An event of a topic that `mayFind`
+ * refuses does not exist. @throws BrokerError 100300 to 100304.
+ */
 export type FindStart = (
   group: Group,
   offset: string,
-) => Promise<{ readonly position: Position; readonly generation: number }>;
+  mayFind: (topic: TopicName) => boolean,
+) => Promise<StartPosition>;
 
 /** What the sessions of a node work with. */
 export interface SessionsParts {

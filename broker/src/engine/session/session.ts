@@ -9,16 +9,13 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
-import type { Feed } from "../dispatch/feed.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import {
   type Connection,
   createConnection,
   findRepeat,
-  hasRoom,
   hasRoomBeside,
   heldThrough,
-  inFlight,
   rollBackConnection,
 } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
@@ -26,6 +23,7 @@ import { Giver } from "./giver.ts";
 import { Memberships } from "./memberships.ts";
 import { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
+import { ReadingLoops, type ReadingParts } from "./reading-loops.ts";
 import { Rejections } from "./rejections.ts";
 import { Repeater } from "./repeater.ts";
 import { type Retained, RetainedEvents } from "./retained.ts";
@@ -62,7 +60,7 @@ export class Session implements ConnectedSession, Interest, Written {
   readonly #waiting: Waiting;
   readonly #rejections: Rejections;
   readonly #giver: Giver;
-  readonly #repeater: Repeater;
+  readonly #loops: ReadingParts;
   /** From {@link stop} until {@link restart}, which resolves it: nothing of the session may be written meanwhile. */
   #stopped: Deferred<void> | undefined;
 
@@ -85,10 +83,13 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#rejections = new Rejections(shared);
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
-    this.#repeater = new Repeater({ ...shared, giver: this.#giver, filtersOf, onVanished });
+    const repeater = new Repeater({ ...shared, giver: this.#giver, filtersOf, onVanished });
+    const { window, waiting, slices } = shared;
+    this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
       hasRoom: () => hasRoomBeside(this.#connection, this.#window.size + this.#shared.reserved),
       reserve: (event, order) => this.#shared.reserve(event, order),
+      pass: (event, order) => this.pass(event, [order]),
     });
     this.put(origin.filters);
   }
@@ -270,9 +271,15 @@ export class Session implements ConnectedSession, Interest, Written {
     return isKnown;
   }
 
+  /** The peer gets an event that is committed nowhere if it has room, under these filters. */
+  pass(event: Event, filters: readonly SessionFilter[]): void {
+    if (filters.length > 0) this.#connection?.peer.pass?.(this.#giver.passing(event, filters));
+  }
+
   /** The peer may take another event. */
   wake(): void {
     this.#waiting.wake();
+    this.#connection?.reading?.wake();
     this.memberships.wake();
   }
 
@@ -291,17 +298,14 @@ export class Session implements ConnectedSession, Interest, Written {
       interest: this,
       after: connection.readUpTo,
       onRead: () => this.#waiting.recovered(stuck.live),
+      onPassed: (event) => this.pass(event, this.#filters.wanting(event)),
     });
-    const ending = new AbortController();
-    const { signal } = ending;
-    const failed = (error: unknown): void => this.#fail(error, connection.peer);
-    const loops = [
-      this.#run(connection, { feed, signal }),
-      this.#runRetained(connection, signal),
-      this.#rejections.run(signal, (entry) => this.#repeater.give(entry, { connection, signal })),
-    ];
-    const ended = Promise.allSettled(loops.map((loop) => loop.catch(failed)));
-    connection.reading = { feed, ending, ended };
+    const receiver = {
+      give: (event: Event) => this.#give(event, connection),
+      giveRetained: (retained: Retained) => this.#giveRetained(retained, connection),
+      failed: (error: unknown) => this.#fail(error, connection.peer),
+    };
+    connection.reading = new ReadingLoops(connection, feed, { parts: this.#loops, receiver });
     this.memberships.wake();
   }
 
@@ -314,47 +318,12 @@ export class Session implements ConnectedSession, Interest, Written {
     const { reading } = connection;
     if (reading === undefined) return;
     connection.reading = undefined;
-    reading.ending.abort();
-    reading.feed.close();
+    const ended = reading.end();
     // Events that no filter matches need not be read again by the next connection.
     connection.readUpTo = reading.feed.position;
     if (connection.readUpTo > connection.repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, connection.readUpTo);
     this.wake();
-    await reading.ended;
-  }
-
-  async #run(connection: Connection, { feed, signal }: { feed: Feed; signal: AbortSignal }): Promise<void> {
-    while (!signal.aborted) {
-      // No turn between events that are in memory: what leaves for one client in a turn goes in one write.
-      if (feed.peek() === undefined)
-        await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
-      // Retained and rejected events are older, so they come first.
-      const isHeldBack = (): boolean => !this.#retained.isEmpty || this.#rejections.isHoldingBack;
-      while (!signal.aborted && (isHeldBack() || !hasRoom(connection))) await this.#waiting.woken();
-      const event = feed.peek();
-      if (event === undefined || signal.aborted) continue;
-      feed.advance();
-      this.#give(event, connection);
-      const slice = this.#parts.slices.pause();
-      if (slice !== undefined) await slice;
-    }
-  }
-
-  /** Gives what an earlier connection had beside the stream, and then what topics retain, each time that a filter is to get it. */
-  async #runRetained(connection: Connection, signal: AbortSignal): Promise<void> {
-    for (const entry of inFlight(this.#window, "beside")) {
-      if (!connection.held.has(entry.ticket)) await this.#repeater.give(entry, { connection, signal });
-    }
-    while (!signal.aborted) {
-      while (!signal.aborted && (this.#retained.isEmpty || !hasRoom(connection))) await this.#waiting.woken();
-      const next = (): Promise<Retained | undefined> => this.#retained.next(signal);
-      const retained = await this.#waiting.untilDone({ what: stuck.retained, signal }, next);
-      while (!signal.aborted && !hasRoom(connection)) await this.#waiting.woken();
-      if (signal.aborted) return;
-      if (retained !== undefined) this.#giveRetained(retained, connection);
-      if (this.#retained.isEmpty) this.wake();
-      await this.#parts.slices.pause();
-    }
+    await ended;
   }
 
   #filtersOf({ share, topic }: InFlight): readonly SessionFilter[] {

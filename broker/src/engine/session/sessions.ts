@@ -12,17 +12,18 @@ import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { toStanding, warningOf } from "./connected.ts";
+import { isKept, toStanding, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./left-connections.ts";
+import { Lingering } from "./lingering.ts";
 import { LostAttaches } from "./lost-attaches.ts";
 import type { EndReason, Peer } from "./peer.ts";
 import { RetainedReads } from "./retained-reads.ts";
 import { Session } from "./session.ts";
 import type { ReaderParts, SessionsParts } from "./session-parts.ts";
 import { SessionClaims } from "./session-claims.ts";
-import { beginningOf, decodeUnderWay, encodeWill, nothingUnderWay, storedOf, takenUp } from "./session-codec.ts";
+import { beginningOf, decodeUnderWay, nothingUnderWay, storedOf, takenUp } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionRoom } from "./session-room.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
@@ -39,7 +40,7 @@ export class Sessions implements Readers {
   readonly #owners: ConnectedOwners;
   readonly #turns = new KeyedMutex<string>();
   readonly #stopping = new AbortController();
-  readonly #left = new LeftConnections(this.#turns);
+  readonly #left: LeftConnections;
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
   readonly #streams: Streams;
@@ -74,6 +75,8 @@ export class Sessions implements Readers {
     const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
+    const look = (groupId: GroupId): void => this.#sharesOf(groupId).look();
+    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, look });
     const retainedReads = new RetainedReads(parts);
     this.#toReaderParts = (groupId, mayReceive) => ({ ...parts.toSessionParts(groupId, mayReceive), retainedReads });
     const ofShares = { ...parts, signal, toShareParts: (id: GroupId) => this.#toReaderParts(id, () => true) };
@@ -182,7 +185,9 @@ export class Sessions implements Readers {
     }
     const { will, expiryMs, protocol, key } = order;
     const since = beginningOf(claimed, claim);
-    const known: Connected = { name, key, group, session, principal, protocol, peer, will, expiryMs, ...since };
+    const lingering = new Lingering();
+    const who = { name, key, group, session, principal, protocol, peer, lingering };
+    const known: Connected = { ...who, will, expiryMs, ...since };
     this.#connected.set(name, known);
     this.#owners.add(known);
     this.#onEnded(session.id);
@@ -194,6 +199,7 @@ export class Sessions implements Readers {
       isPresent,
       subscribe: (orders) => this.#filters.subscribe({ session, group, caller }, orders),
       unsubscribe: (filters) => this.#filters.unsubscribe({ session, group }, filters),
+      linger: (until) => lingering.add(until),
       detach: (leave) => {
         if (this.#connected.get(name) === known) this.#leave(known, leave);
       },
@@ -228,7 +234,7 @@ export class Sessions implements Readers {
       inbound: this.#unreleased.take(stored?.id ?? claim.newId),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
-      keeper: claim.expiryMs > 0 || resumed !== undefined ? this.writer : undefined,
+      keeper: isKept(claim) || resumed !== undefined ? this.writer : undefined,
     });
   }
 
@@ -240,7 +246,7 @@ export class Sessions implements Readers {
     try {
       if (known.session.isStored || this.#parts.isShared) await this.#parts.store.sessions.removeSession(known.session);
     } catch (error) {
-      void this.#turns.run(known.name, () => this.#detach(known, { will: undefined, expiryMs: 0 }));
+      void this.#turns.run(known.name, () => this.#left.detach(known, { will: undefined, expiryMs: 0 }));
       throw error;
     }
   }
@@ -254,6 +260,7 @@ export class Sessions implements Readers {
     known.peer.ended("taken-over"); // its listener may detach it now, which ends it in a later turn
     const { session } = known;
     this.#release(known);
+    await known.lingering.ended();
     if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
     else if (known.will !== undefined && !this.#parts.isShared)
       void this.#parts.wills.publish(known.will, known.principal);
@@ -277,35 +284,7 @@ export class Sessions implements Readers {
       if (will !== undefined) void this.#parts.wills.publish(will, principal);
       return;
     }
-    this.#left.add(known.name, () => this.#detach(known, { will, expiryMs: leave.expiryMs }));
-  }
-
-  /** Tries until it is written. Never rejects. */
-  async #detach(
-    { group, session }: Connected,
-    { will, expiryMs }: { readonly will: WillOrder | undefined; readonly expiryMs: number },
-  ): Promise<void> {
-    const { store, clock, limits, logger } = this.#parts;
-    const legacy = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
-    while (!this.#stopping.signal.aborted) {
-      try {
-        await group.changes.shared(async () => {
-          await this.#times.advance(group.id);
-          if (!session.isStopped) await this.writer.writeLast(session);
-          if (await store.sessions.detachSession(session, legacy)) this.#room.added(group.id, 1);
-        });
-        break;
-      } catch (error) {
-        logger.warn("end of a connection not written", { sessionId: session.id, error });
-        await pause(clock, limits.retryDelayMsMin, this.#stopping.signal);
-      }
-    }
-    this.#sharesOf(group.id).look();
-    const key = { id: session.id, epoch: session.epoch + 1 };
-    this.#sweeper.lookAfter(group.id, {
-      key,
-      delayMs: Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs),
-    });
+    this.#left.add(known, { will, expiryMs: leave.expiryMs });
   }
 
   /** The session is no more. */
@@ -381,8 +360,10 @@ export class Sessions implements Readers {
     }
   }
 
+  /** Also of those that leave: their last state must not be ahead of an index that rolled back. */
   #of(groupId: GroupId): readonly Session[] {
-    return [...this.#connected.values()].flatMap(({ group, session }) => (group.id === groupId ? session : []));
+    const all = [...this.#connected.values(), ...this.#left.all];
+    return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));
   }
 
   #find(id: string): Connected | undefined {

@@ -8,6 +8,8 @@ export interface ShareMember {
   readonly hasRoom: boolean;
   /** Keeps room for an event. To be called only while it has room. */
   reserve(event: Event): Reservation;
+  /** Gives an event that is committed nowhere. */
+  pass(event: Event): void;
 }
 
 /** Room for one event at a member. One of its methods is to be called, once. */

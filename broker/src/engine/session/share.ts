@@ -123,7 +123,12 @@ export class Share implements Interest {
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([stopped, ending.signal]);
-    const feed = createFeed({ filters: [this.#filter], interest: this, after: share.cursor });
+    const feed = createFeed({
+      filters: [this.#filter],
+      interest: this,
+      after: share.cursor,
+      onPassed: (event) => this.#pass(event),
+    });
     const read = this.#read(feed, signal);
     const plan = new SharePlan({ share, feed, members: this.#members });
     try {
@@ -135,6 +140,15 @@ export class Share implements Interest {
       this.wake();
       await read;
     }
+  }
+
+  /** Gives an event that is committed nowhere to the next member that has room. */
+  #pass(event: Event): void {
+    const member = [...this.#members].find(({ hasRoom }) => hasRoom);
+    if (member === undefined) return;
+    this.#members.delete(member);
+    this.#members.add(member);
+    member.pass(event);
   }
 
   /** Sees to it that the feed has events. Never rejects. */

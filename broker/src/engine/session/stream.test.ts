@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BrokerError } from "@stele/wire";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { Attachment, AttachOrder, StreamOrder } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -224,6 +225,51 @@ describe("acknowledgements", () => {
     attachment.session.resize(2);
     await engine.clock.settle();
     expect(peer.sequences).toEqual([1, 2]);
+  });
+});
+
+describe("a connection that lingers", () => {
+  it.each(["left", "taken over"])("has acknowledgements that follow after it was %s count", async (how) => {
+    const first = await attach();
+    await engine.publishMany("a", 3);
+    const lingering = createDeferred<void>();
+    first.linger(lingering.promise);
+    peer.ended = () => leave(first);
+    if (how === "left") leave(first);
+    const next = new RejectingPeer();
+    let isAttached = false;
+    const attaching = attach({}, {}, next).then(() => (isAttached = true));
+    await engine.clock.advance(1_000);
+    expect(isAttached).toBe(false);
+    first.session.acknowledge(peer.ticketOf(2));
+    lingering.resolve();
+    await attaching;
+    await engine.clock.settle();
+    expect(next.sequences).toEqual([1, 3]);
+  });
+
+  it("does not write a state that is ahead of an index that rolled back meanwhile", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ confirmations: 0 });
+    await engine.broker.open({ topic: "a", groupId: undefined });
+    const first = await attach();
+    await engine.publishMany("a", 2);
+    const before = engine.chain.head;
+    await engine.publishMany("a", 1);
+    const lingering = createDeferred<void>();
+    first.linger(lingering.promise);
+    leave(first);
+    await engine.clock.settle();
+    engine.chain.cutBack(before);
+    await engine.clock.advance(1_000);
+    for (const sequence of [1, 2, 3]) first.session.acknowledge(peer.ticketOf(sequence));
+    lingering.resolve();
+    await engine.clock.advance(1_000);
+    const next = new RejectingPeer();
+    await attach({}, {}, next);
+    await engine.publish("a", "in the place of the third");
+    await engine.clock.settle();
+    expect(next.sequences).toEqual([3]);
   });
 });
 

@@ -3,6 +3,7 @@ import { parseSubscriptionId, type SubscriptionId } from "../../domain/subscript
 import { sessionFiltersMax } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import { parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { StoredFilter } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -30,6 +31,9 @@ export interface Stream {
   readonly ownedBy: string | undefined;
   /** Undefined when the session is there already, so that it continues from its cursor. */
   readonly offset: string | undefined;
+  readonly findStart: StreamOrder["findStart"];
+  /** Whether its offset may be an event of a topic. */
+  readonly mayFind: (topic: TopicName) => boolean;
 }
 
 interface CheckedStream {
@@ -51,7 +55,7 @@ export class Streams {
   async check(
     { group, caller, held }: CheckedStream,
     { protocol, key }: AttachOrder,
-    { filters: texts, acknowledges, offset }: StreamOrder,
+    { filters: texts, acknowledges, offset, findStart }: StreamOrder,
   ): Promise<Stream> {
     const filters = [...new Set(texts.map(toOwnFilter))];
     if (filters.length === 0) throw new BrokerError("topicBlank");
@@ -60,7 +64,7 @@ export class Streams {
     }
     const { access, store } = this.#parts;
     for (const topic of filters) access.authorize(caller, "subscribe", { groupId: group.id, topic });
-    const id = parseSubscriptionId(key);
+    const id = access.parseSubscriptionId(caller, key);
     if ((await store.findSubscription(id)) !== undefined) throw elsewhere(id, "it is called back");
     const known = await store.sessions.findFilterOwner(id);
     if (known !== undefined) {
@@ -72,14 +76,17 @@ export class Streams {
     }
     // What was made while access was off becomes the admin's who continues it.
     const ownedBy = [known?.session.principal ?? held?.ownedBy].find((owner) => owner !== nobody);
-    return { id, filters, acknowledges, ownedBy, offset: known === undefined ? offset : undefined };
+    const mayFind = access.finderFor(caller);
+    const start = { offset: known === undefined ? offset : undefined, findStart, mayFind };
+    return { id, filters, acknowledges, ownedBy, ...start };
   }
 
   /** Where a session that begins now starts. @throws BrokerError of an eventId: 100300 to 100304. */
   async startOf(group: Group, stream: Stream | undefined): ReturnType<FindStart> {
+    if (stream?.findStart !== undefined) return stream.findStart();
     const generation = await group.findGeneration();
     if (stream?.offset !== undefined && stream.offset !== "OFFSET_LAST")
-      return this.#parts.findStart(group, stream.offset);
+      return this.#parts.findStart(group, stream.offset, stream.mayFind);
     return { position: indexedUpTo(group), generation };
   }
 

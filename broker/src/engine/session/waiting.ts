@@ -1,5 +1,6 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { CancelSignal } from "../../lib/cancellation.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
@@ -65,7 +66,7 @@ export class Waiting {
    * `what` is stuck.
    */
   async untilDone<Result>(
-    { what, signal }: { readonly what: string; readonly signal: AbortSignal },
+    { what, signal }: { readonly what: string; readonly signal: CancelSignal },
     step: () => Promise<Result>,
   ): Promise<Result | undefined> {
     const { clock, limits } = this.#parts;

@@ -1,16 +1,13 @@
-import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
+import type { StartPosition } from "../broker.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 
-/** Where a new subscription begins. */
-export interface StartPosition {
-  readonly position: Position;
-  /** Generation of the index before the position was found; after a later rollback, the position may be of a removed event. */
-  readonly generation: number;
-}
-
 export interface StartPositionOptions {
   readonly events: EventQuery;
+  /** Whether an event of a topic may be named; each may if left out. */
+  readonly mayFind?: ((topic: TopicName) => boolean) | undefined;
 }
 
 /**
@@ -19,7 +16,7 @@ export interface StartPositionOptions {
  * @throws BrokerError 100302, 100303, 100304 as for getEvent.
  */
 export async function findStartPosition(
-  { events }: StartPositionOptions,
+  { events, mayFind }: StartPositionOptions,
   group: Group,
   offset: string | undefined,
 ): Promise<StartPosition> {
@@ -28,5 +25,5 @@ export async function findStartPosition(
   if (offset === "OFFSET_FIRST") return { position: positionZero, generation };
   if (offset === undefined || offset === "OFFSET_LAST")
     return { position: endOfBlock(Math.max(0, head?.blockNumber ?? 0)), generation };
-  return { position: (await events.get(group, offset)).position, generation };
+  return { position: (await events.get(group, offset, mayFind)).position, generation };
 }

@@ -4,17 +4,18 @@ import {
   checkSecret,
   interfaceTypeOf,
   isCallback,
-  parseSubscriptionId,
+  nothingFailed,
   type Subscription,
   type SubscriptionId,
 } from "../../domain/subscription.ts";
 import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
+import { findReceiver } from "../../domain/receiver.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
-import type { Logger } from "../../lib/logger.ts";
+import type { LogFields, Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
@@ -22,7 +23,9 @@ import type { Sink } from "../../ports/sink.ts";
 import type { CallbackChange, Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
 import { type Caller, nobody, ownerOf } from "../access/caller.ts";
+import { overStoredQuota } from "../access/quotas.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
+import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Troubles } from "../integrity/troubles.ts";
@@ -50,10 +53,16 @@ export interface SubscriptionServiceOptions {
   readonly ownership: Ownership;
   /** In which calls for one identifier are handled one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
+  readonly history: AttemptHistory;
+  /** Called after a subscription was suspended. */
+  readonly onHeld: () => void;
   readonly slices: TimeSlices;
   /** Removes a filter of a session of somebody whom `isOwned` takes, and answers whether there was one. */
   readonly removeSessionFilter: (id: SubscriptionId, isOwned: (owner: string) => boolean) => Promise<boolean>;
-  readonly access: Pick<Access, "owns" | "checkOwner">;
+  readonly access: Pick<
+    Access,
+    "owns" | "checkOwner" | "storedQuotas" | "finderFor" | "parseSubscriptionId" | "createSubscriptionId"
+  >;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
 }
@@ -110,7 +119,7 @@ export class SubscriptionService {
     const { groups, sink, ownership } = this.#options;
     const filter = parseTopicFilter(call.topic);
     const group = groups.get(call.groupId);
-    const id = this.#toId(call.subscriptionId);
+    const id = this.#toId(caller, call.subscriptionId);
     checkSecret(call.secret);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
     await sink.checkTarget({ ...call, id, secret: await this.#secretFor(id, call, caller) });
@@ -126,7 +135,7 @@ export class SubscriptionService {
   async unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
     const { hasCoordinator, ownership, store } = this.#options;
     if (caller.protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
-    const id = parseSubscriptionId(call.subscriptionId);
+    const id = this.#options.access.parseSubscriptionId(caller, call.subscriptionId);
     await this.#inTurn(id, async () => {
       this.#checkOwned(caller, await store.findSubscription(id)); // a stranger must not move it between nodes
       await ownership.claim(id);
@@ -155,15 +164,33 @@ export class SubscriptionService {
       // Whoever continues it at another node reads its row, and need not ask this one for it.
       await progressWriter.flush();
       const isSuspended = await store.setSubscriptionState(progress, "suspended");
-      if (isSuspended) logger.warn("subscription suspended", { subscriptionId: progress.id });
+      if (isSuspended) logger.warn("subscription suspended", await this.#describe(progress.id));
+      this.#options.onHeld();
     } finally {
       // A worker that has ended must not block a new subscribe call.
       workers.detach(progress.id);
     }
   }
 
-  #toId(text: string | undefined): SubscriptionId {
-    return parseSubscriptionId(text ?? this.#options.randomness.uuid());
+  /** For whoever reads the log. Only the receiver of the url: the rest may contain a token. */
+  async #describe(id: SubscriptionId): Promise<LogFields> {
+    const row = await this.#options.store.findSubscription(id).catch(() => undefined);
+    return {
+      subscriptionId: id,
+      groupId: row?.groupId,
+      topic: row?.filter,
+      owner: row?.principal,
+      receiver: row && findReceiver(urlOf(row)),
+      reason: this.#options.history.of(id)[0]?.reason,
+      remedy: `mend the receiver, then POST /admin/v1/subscriptions/${id}/resume, or subscribe again with the identifier`,
+    };
+  }
+
+  #toId(caller: Caller, text: string | undefined): SubscriptionId {
+    const { access, randomness } = this.#options;
+    return text === undefined
+      ? access.createSubscriptionId(caller, randomness.uuid())
+      : access.parseSubscriptionId(caller, text);
   }
 
   /** Repeats `task` while it returns false because the state that it read has changed. */
@@ -208,11 +235,15 @@ export class SubscriptionService {
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {
-    const { store, clock, ownership } = this.#options;
+    const { store, clock, ownership, access } = this.#options;
     const { group, filter, call, owner } = order;
     if (call.subscriptionId !== undefined) await this.#checkFree(id);
     const now = clock.now();
-    const { position, generation } = await findStartPosition(this.#options, group, call.offset);
+    const { position, generation } = await findStartPosition(
+      { ...this.#options, mayFind: this.#options.access.finderFor(order.caller) },
+      group,
+      call.offset,
+    );
     const { format, url, secret } = call;
     const subscription: CallbackSubscription = {
       id,
@@ -223,14 +254,16 @@ export class SubscriptionService {
       cursor: position,
       notifiedCount: 0,
       notifiedAt: now,
-      failedAttempts: 0,
-      failedMs: 0,
+      ...nothingFailed,
       createdAt: now,
       ...principalOf(order.caller),
       owner,
       epoch: this.#firstEpoch(),
     };
-    if ((await store.insertSubscription(subscription, generation)) !== "inserted") return false;
+    const quotas = access.storedQuotas(subscription.principal, ["subscriptions", "callbackHosts"]);
+    const outcome = await store.insertSubscription(subscription, generation, quotas);
+    if (typeof outcome === "object") throw overStoredQuota(outcome.quota);
+    if (outcome !== "inserted") return false;
     ownership.begin(subscription);
     return true;
   }
@@ -249,25 +282,28 @@ export class SubscriptionService {
   }
 
   async #continue(stored: Subscription, order: Order): Promise<boolean> {
-    const { workers, store, ownership, progressWriter } = this.#options;
-    this.#options.access.checkOwner(order.caller, stored.principal);
+    const { workers, store, ownership, progressWriter, access } = this.#options;
+    access.checkOwner(order.caller, stored.principal);
     const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order);
     const worker = workers.find(existing.id)?.progress;
     // A new subscribe call gives a failing receiver its full time again.
-    if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedMs === 0) return true;
+    if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedAttempts === 0) return true;
     const progress = await workers.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {
       // What the worker noted at its end must not come after the change.
       if (progress !== undefined) await progressWriter.flush();
-      if (!(await store.updateSubscription(existing, change))) return false;
+      const quotas = access.storedQuotas(existing.principal, ["callbackHosts"]);
+      const outcome = await store.updateSubscription(existing, change, quotas);
+      if (typeof outcome === "object") throw overStoredQuota(outcome.quota);
+      if (!outcome) return false;
     } catch (error) {
       if (existing.state === "active") ownership.begin(current);
       throw error;
     }
-    ownership.begin({ ...current, ...change, failedAttempts: 0, failedMs: 0 });
+    if (change.state === "active") ownership.begin({ ...current, ...change, ...nothingFailed });
     return true;
   }
 
@@ -313,12 +349,16 @@ function toSame(existing: Subscription, { group, filter }: Order): CallbackSubsc
   throw new BrokerError("subscriptionElsewhere", { details: `${quote(existing.filter)} of group ${existing.groupId}` });
 }
 
-/** What subscribing again changes. @throws BrokerError 200001. */
+/** What subscribing again changes: it resumes a suspended subscription, but not one that an operator holds. @throws BrokerError 200001. */
 function toChange(existing: CallbackSubscription, { call, caller }: Order): CallbackChange {
   const { url, format } = call;
   const secret = call.secret ?? secretOf(existing, url);
   const adopted = existing.principal === undefined ? principalOf(caller) : {};
-  return { delivery: { kind: "webhook", format, url, secret }, state: "active", ...adopted };
+  return {
+    delivery: { kind: "webhook", format, url, secret },
+    state: existing.state === "paused" ? "paused" : "active",
+    ...adopted,
+  };
 }
 
 function principalOf({ principal }: Caller): Pick<Subscription, "principal"> {

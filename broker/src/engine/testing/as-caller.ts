@@ -1,6 +1,6 @@
 import { anonymous, type Caller } from "../access/caller.ts";
 import type { Broker } from "../broker.ts";
-import type { RunningBroker } from "../create-broker.ts";
+import type { RunningBroker } from "../engine-options.ts";
 
 export const testCaller: Caller = {
   principal: anonymous,
@@ -24,6 +24,7 @@ export type CalledBroker = CallsOfOne & Pick<Broker, "authenticate"> & Omit<Runn
 export function asCaller(broker: RunningBroker, caller: Caller = testCaller): CalledBroker {
   const { calls } = broker;
   return {
+    operator: broker.operator,
     start: () => broker.start(),
     stop: (graceMs) => broker.stop(graceMs),
     scrub: () => broker.scrub(),
@@ -35,9 +36,11 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     list: (call) => calls.list(caller, call),
     submit: (call, onSettled) => calls.submit(caller, call, onSettled),
     submitAll: (calls_, onSettled) => calls.submitAll(caller, calls_, onSettled),
+    pass: (call) => calls.pass(caller, call),
     whenRoom: (publishes, callback) => calls.whenRoom(caller, publishes, callback),
     release: (call) => calls.release(caller, call),
     attach: (order, peer) => calls.attach(caller, order, peer),
+    tail: (order, peer) => calls.tail(caller, order, peer),
     subscribe: (call) => calls.subscribe(caller, call),
     unSubscribe: (call) => calls.unSubscribe(caller, call),
     getEvent: (call) => calls.getEvent(caller, call),

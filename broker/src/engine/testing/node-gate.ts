@@ -40,6 +40,10 @@ export class NodeGate {
 
   readonly #shared: Clock;
 
+  get isHalted(): boolean {
+    return this.#isHalted;
+  }
+
   get isKilled(): boolean {
     return this.#isKilled;
   }

@@ -6,10 +6,12 @@ import type { Ledger, LedgerLimits } from "../../ports/ledger.ts";
 import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { AuditLog } from "../../ports/audit-log.ts";
 import type { KeyOptions } from "../access/create-access.ts";
 import type { Policy } from "../access/policy.ts";
 import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
-import { createBroker, type RunningBroker } from "../create-broker.ts";
+import { createBroker } from "../create-broker.ts";
+import type { RunningBroker } from "../engine-options.ts";
 import { asCaller, type CalledBroker } from "./as-caller.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { publish } from "./publish.ts";
@@ -30,7 +32,9 @@ export interface TestEngineOptions {
   readonly deliveries?: "active" | "paused";
   readonly policy?: Policy;
   readonly keys?: KeyOptions;
+  readonly auditLog?: AuditLog;
   readonly logger?: Logger;
+  readonly readMemory?: () => number;
 }
 
 const graceMs = 1_000;
@@ -142,6 +146,8 @@ export class TestEngine {
       deliveries: this.deliveries,
       policy: this.#options.policy,
       keys: this.#options.keys,
+      readMemory: this.#options.readMemory,
+      auditLog: this.#options.auditLog,
     });
   }
 

@@ -1,4 +1,6 @@
 import { BrokerError } from "@stele/wire";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NameRange } from "../../domain/name-range.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -18,6 +20,8 @@ export interface TopicServiceOptions {
   readonly clock: Clock;
 }
 
+type ReserveTopic = (opening: { readonly groupId: GroupId; readonly name: TopicName }) => Promise<() => void>;
+
 /** Opens, closes and describes topics. */
 export class TopicService {
   readonly #options: TopicServiceOptions;
@@ -26,12 +30,18 @@ export class TopicService {
     this.#options = options;
   }
 
-  async open(call: TopicCall): Promise<void> {
+  /** `reserve` counts a topic that is not there yet, throws to refuse it, and returns what to call in the end. */
+  async open(call: TopicCall, reserve: ReserveTopic): Promise<void> {
     const name = parseTopicName(call.topic);
     const group = this.#options.groups.get(call.groupId);
     const topic = await group.findTopic(name);
     if (topic !== undefined && !topic.closed) return;
-    await this.#change(group, { name, closed: false }, (signal) => group.ledger.openTopic(name, signal));
+    const release = topic === undefined ? await reserve({ groupId: group.id, name }) : undefined;
+    try {
+      await this.#change(group, { name, closed: false }, (signal) => group.ledger.openTopic(name, signal));
+    } finally {
+      release?.();
+    }
   }
 
   async close(call: TopicCall): Promise<void> {
@@ -56,7 +66,8 @@ export class TopicService {
     return this.#options.groups.get(call.groupId).getTopic(name);
   }
 
-  async list(call: ListCall): Promise<ListResult> {
+  /** Lists the topics whose names are in one of the ranges; all if left out. */
+  async list(call: ListCall, ranges?: readonly NameRange[]): Promise<ListResult> {
     const { pageIndex } = call;
     if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) {
       throw new BrokerError("pageIndexInvalid", { details: String(pageIndex) });
@@ -64,7 +75,7 @@ export class TopicService {
     const group = this.#options.groups.get(call.groupId);
     const pageSize = toPageSize(call.pageSize);
     const offset = Math.min(pageIndex * pageSize, Number.MAX_SAFE_INTEGER);
-    const page = await this.#options.store.listTopics(group.id, { offset, limit: pageSize });
+    const page = await this.#options.store.listTopics(group.id, { offset, limit: pageSize, ranges });
     return { ...page, pageIndex, pageSize };
   }
 

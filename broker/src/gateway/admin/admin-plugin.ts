@@ -1,4 +1,4 @@
-import { BrokerError, quote } from "@stele/wire";
+import { adminPath, BrokerError, quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
@@ -138,14 +138,14 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   const status = options.isClosing() ? "closing" : readinessOf(groups);
   const isReady = status === "ready" || status === "partly ready";
   reply.status(isReady ? 200 : 503);
-  if (!mayAdminister(options.broker, caller)) return sendJson(reply, { status });
+  if (!mayInspect(options.broker, caller)) return sendJson(reply, { status });
   const node = options.broker.node(caller);
   return sendJson(reply, { status, node, listeners: options.listeners?.(), groups });
 }
 
-function mayAdminister(broker: Broker, caller: Caller): boolean {
+function mayInspect(broker: Broker, caller: Caller): boolean {
   try {
-    broker.authorize(caller, "administer");
+    broker.authorize(caller, "inspect");
     return true;
   } catch {
     return false;
@@ -158,11 +158,12 @@ function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" |
 }
 
 function toIndex({ basePath, version, defaultGroup, hasChain, audience }: AdminOptions) {
-  const forClients = { rest: `${basePath}/rest/`, jsonrpc: `${basePath}/jsonrpc` };
+  const forClients = { rest: `${basePath}/rest/`, jsonrpc: `${basePath}/jsonrpc`, tail: `${basePath}/tail` };
   const forOperators = {
     subscriptions: `${basePath}/admin/listSubscription`,
     skippedEntries: `${basePath}/admin/skippedEntries`,
     metrics: `${basePath}/metrics`,
+    admin: `${basePath}${adminPath}/openapi.json`,
   };
   return {
     name: "stele",

@@ -46,7 +46,7 @@ function toEntry(status: SubscriptionStatus): SubscriptionEntry {
     notifyTimeStamp: toTimeStamp(status.notifiedAt),
     subscribeId: status.id,
     topicName: status.filter,
-    ...(status.state === "suspended" ? { state: "suspended" as const } : {}),
+    ...(status.state === "suspended" || status.state === "paused" ? { state: status.state } : {}),
   };
 }
 

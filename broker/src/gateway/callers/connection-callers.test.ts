@@ -52,8 +52,8 @@ it("passes the address and protocol of each call to the broker, in one object pe
   expect(asked.map(([action, { protocol }]) => `${protocol} asks for ${action}`).toSorted()).toEqual([
     "admin asks for administer",
     "admin asks for administer",
-    "admin asks for administer",
     "admin asks for health",
+    "admin asks for inspect",
     "chain asks for chain",
   ]);
 });

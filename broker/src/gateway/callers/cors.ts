@@ -12,6 +12,7 @@ const requestHeaders: ReadonlySet<string> = new Set([
   "authorization",
   "content-type",
   "idempotency-key",
+  "last-event-id",
   "traceparent",
   "tracestate",
 ]);

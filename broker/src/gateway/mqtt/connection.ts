@@ -4,9 +4,8 @@ import type { Caller } from "../../engine/access/caller.ts";
 import type { Attachment, Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import { closeGraceMs } from "../shared/connection/limits.ts";
-import type { ConnectionMemory, UnfinishedInput } from "../shared/connection/memory.ts";
-import { Outbox } from "../shared/connection/outbox.ts";
+import { Intake } from "../shared/connection/intake.ts";
+import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { logIn } from "../callers/log-in.ts";
 import { TopicOpener } from "../shared/connection/topic-opener.ts";
 import { type Accepted, acceptConnect } from "./accept.ts";
@@ -44,7 +43,7 @@ import { toWillOrder } from "./will.ts";
 export interface ConnectionParts {
   readonly broker: Pick<
     Broker,
-    "authenticate" | "attach" | "submit" | "submitAll" | "whenRoom" | "release" | "exist" | "open"
+    "authenticate" | "attach" | "submit" | "submitAll" | "whenRoom" | "release" | "exist" | "open" | "pass"
   >;
   readonly caller: Caller;
   readonly losses: LostPublishes;
@@ -73,102 +72,62 @@ const CONNECT_BYTE = 0x10;
 
 /** One MQTT connection: bytes in, packets out, whatever carries them. */
 export class Connection {
-  readonly #stream: Duplex;
   readonly #parts: ConnectionParts;
   readonly #framer: Framer;
-  readonly #outbox: Outbox;
-  readonly #unfinished: UnfinishedInput;
+  readonly #intake: Intake<Frame>;
   #opened: Opened | undefined;
-  #isClosed = false;
-  /** Whether the client sends no more. */
-  #isEnded = false;
-  /** Whether an earlier packet is still being handled; later ones wait. */
-  #isBusy = false;
   #silence: NodeJS.Timeout;
   #expirySeconds = 0;
 
   constructor(stream: Duplex, parts: ConnectionParts) {
-    this.#stream = stream;
     this.#parts = parts;
-    this.#outbox = new Outbox(stream, parts.memory.unread);
-    this.#unfinished = parts.memory.hold({
-      socket: stream,
-      end: () => this.#end("others need the memory of its unfinished packet", reason.quotaExceeded),
+    const { memory, slices, settings } = parts;
+    this.#framer = new Framer(Math.min(connectBytesMax, settings.packetBytesMax));
+    this.#intake = new Intake(stream, {
+      memory,
+      slices,
+      cutter: this.#framer,
+      onBytes: (chunk) => this.#checkFirst(chunk),
+      onUnit: (frame) => this.#take(frame),
+      onFailed: (error) => this.#fail(error),
+      keptBytes: () => this.#opened?.inbound.waitingBytes ?? 0,
+      onDrained: () => this.#opened?.attachment.session.wake(),
+      onEnded: () => this.#close(false),
+      onBroken: () => this.#close(false),
+      onOutOfMemory: () => this.#end("others need the memory of its unfinished packet", reason.quotaExceeded),
     });
-    const { packetBytesMax, connectTimeoutMs } = parts.settings;
-    this.#framer = new Framer(Math.min(connectBytesMax, packetBytesMax));
-    this.#silence = setTimeout(() => this.#end("no CONNECT in time"), connectTimeoutMs);
-    stream.on("data", (chunk: Buffer) => this.#receive(chunk));
-    stream.on("drain", () => this.#drained());
-    stream.on("error", () => this.#closed(false));
-    stream.on("close", () => this.#closed(false));
-    stream.on("end", () => this.#ended());
+    this.#silence = setTimeout(() => this.#end("no CONNECT in time"), settings.connectTimeoutMs);
   }
 
   /** Says why to a client of 5.0, and closes. */
   end(reasonCode: number): void {
     this.#parts.metrics.answered("disconnect", reasonCode);
-    if (this.#opened?.version === 5) this.#outbox.write(encodeReasoned("disconnect", reasonCode));
-    this.#closed(false);
+    if (this.#opened?.version === 5) this.#write(encodeReasoned("disconnect", reasonCode));
+    this.#close(false);
   }
 
   endByStop(): void {
     this.end(reason.shuttingDown);
   }
 
-  #receive(chunk: Buffer): void {
-    if (this.#isClosed) return;
-    if (this.#opened === undefined && this.#framer.pendingBytes === 0 && chunk[0] !== CONNECT_BYTE) {
-      this.#end("the first bytes are no CONNECT"); // rather than wait for the rest of some other protocol
+  /** Rather than wait for the rest of some other protocol. @throws PacketError. */
+  #checkFirst([byte]: Buffer): void {
+    if (this.#opened !== undefined || this.#framer.pendingBytes > 0 || byte === CONNECT_BYTE) return;
+    throw protocolError("the first bytes are no CONNECT");
+  }
+
+  #take(frame: Frame): void {
+    const packet = decodePacket(frame, this.#opened?.version ?? 4);
+    if (this.#opened === undefined) {
+      this.#connect(packet);
       return;
     }
-    this.#handle(() => this.#framer.push(chunk, (frame) => this.#take(frame)));
+    this.#silence.refresh();
+    this.#serve(packet, this.#opened);
   }
 
-  #resume(): void {
-    this.#isBusy = false;
-    if (this.#isClosed) return;
-    this.#handle(() => this.#framer.resume((frame) => this.#take(frame)));
-    if (this.#isEnded) this.#ended();
-  }
-
-  /** The client sends no more; what it sent before is served first. */
-  #ended(): void {
-    this.#isEnded = true;
-    if (!this.#isBusy) this.#closed(false);
-  }
-
-  #handle(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.#fail(error);
-    }
-    if (this.#isClosed) return;
-    this.#unfinished.hold(this.#framer.heldBytes + (this.#opened?.inbound.waitingBytes ?? 0));
-    // Nothing more is read from a client that waits for us, or that does not read.
-    if (this.#isBusy || !this.#outbox.hasRoom) this.#stream.pause();
-    else this.#stream.resume();
-  }
-
-  #drained(): void {
-    this.#outbox.count();
-    this.#opened?.attachment.session.wake();
-    if (!this.#isBusy && !this.#isClosed) this.#stream.resume();
-  }
-
-  /** Whether the next packet may be taken. */
-  #take(frame: Frame): boolean {
-    const packet = decodePacket(frame, this.#opened?.version ?? 4);
-    if (this.#opened === undefined) this.#connect(packet);
-    else {
-      this.#silence.refresh();
-      this.#serve(packet, this.#opened);
-    }
-    if (this.#isBusy || this.#isClosed) return false;
-    const pause = this.#parts.slices.pause();
-    if (pause !== undefined) this.#whileBusy(() => pause);
-    return pause === undefined;
+  #write(bytes: Buffer): void {
+    this.#intake.outbox.write(bytes);
   }
 
   #connect(packet: ClientPacket): void {
@@ -177,7 +136,7 @@ export class Connection {
     this.#whileBusy(async () => {
       try {
         const opened = await this.#open(packet);
-        if (this.#isClosed) this.#leaveSession(opened, false);
+        if (this.#intake.isClosed) this.#leaveSession(opened, false);
         else this.#opened = opened;
         this.#framer.allow(this.#parts.settings.packetBytesMax);
       } catch (error) {
@@ -188,10 +147,7 @@ export class Connection {
 
   /** Handles no further packet until `work` has ended. If it fails, the connection ends. */
   #whileBusy(work: () => Promise<void>): void {
-    this.#isBusy = true;
-    work()
-      .catch((error: unknown) => this.#fail(error))
-      .finally(() => this.#resume());
+    this.#intake.whileBusy(work(), (error) => this.#fail(error));
   }
 
   async #open(packet: ConnectPacket): Promise<Opened> {
@@ -208,12 +164,13 @@ export class Connection {
     const { groupId, clientId } = accepted;
     const opener = new TopicOpener({ broker, caller, isAutomatic: opensTopics });
     const outbound = new Outbound({
-      outbox: this.#outbox,
+      outbox: this.#intake.outbox,
       encodings: this.#parts.encodings,
       version,
       packetBytesMax: accepted.packetBytesMax,
       topicAliasMax: packet.properties.topicAliasMaximum ?? 0,
       settings,
+      metrics: this.#parts.metrics,
       onEnded: (why) => this.end(endReasonCodes[why]),
     });
     const order = {
@@ -226,7 +183,7 @@ export class Connection {
       expiryMs: accepted.expirySeconds * 1000,
       onConnected: ({ session, isPresent: isSessionPresent }: Pick<Attachment, "session" | "isPresent">) => {
         outbound.begin(session);
-        this.#outbox.write(toConnack(isSessionPresent));
+        this.#write(toConnack(isSessionPresent));
         this.#parts.metrics.answered("connack", reason.success);
       },
     };
@@ -243,12 +200,12 @@ export class Connection {
       onAnswer: (answer) => this.#answer(answer),
       onReleased: ({ packetId, isKnown }) => {
         const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
-        this.#outbox.write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
+        this.#write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
       },
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error),
     });
-    if (!this.#isClosed) this.#watchSilence(accepted.keepAliveSeconds);
+    if (!this.#intake.isClosed) this.#watchSilence(accepted.keepAliveSeconds);
     return { version, accepted, attachment, inbound, outbound };
   }
 
@@ -260,8 +217,7 @@ export class Connection {
 
   /** While the broker itself does not read, the client is not silent: it waits for the broker, or is about to take what waits for it. */
   #silent(): void {
-    const isWaiting = this.#isBusy || (!this.#outbox.hasRoom && this.#outbox.hasMoved());
-    if (isWaiting) this.#silence.refresh();
+    if (this.#intake.isAwaited()) this.#silence.refresh();
     else this.#end("the client was silent for too long", reason.keepAliveTimeout);
   }
 
@@ -274,8 +230,8 @@ export class Connection {
     const encode = (own: Properties): Buffer =>
       encodeConnack({ isSessionPresent: false, reasonCode: code, properties: own }, version);
     const bytes = encodeWithReason(encode, messageOf(error), packetBytesMax);
-    if (bytes.length <= packetBytesMax) this.#outbox.write(bytes);
-    this.#closed(false);
+    if (bytes.length <= packetBytesMax) this.#write(bytes);
+    this.#close(false);
   }
 
   #serve(packet: ClientPacket, opened: Opened): void {
@@ -310,7 +266,7 @@ export class Connection {
         break;
       }
       case "pingreq":
-        this.#outbox.write(PINGRESP);
+        this.#write(PINGRESP);
         break;
       case "disconnect":
         this.#leave(packet.reasonCode, packet.properties);
@@ -326,7 +282,7 @@ export class Connection {
   #answerWhole(bytes: Buffer, { accepted }: Opened): void {
     if (bytes.length > accepted.packetBytesMax)
       throw new PacketError(PACKET_TOO_LARGE, "an answer exceeds the client's limit");
-    this.#outbox.write(bytes);
+    this.#write(bytes);
   }
 
   #leave(reasonCode: number, { sessionExpiryInterval }: Properties): void {
@@ -336,16 +292,16 @@ export class Connection {
       }
       this.#expirySeconds = Math.min(sessionExpiryInterval, this.#parts.settings.sessionExpirySecondsMax);
     }
-    this.#closed(reasonCode !== reason.disconnectWithWill);
+    this.#close(reasonCode !== reason.disconnectWithWill);
   }
 
   #answer({ packetId, qos, reasonCode, error }: Answer): void {
     const opened = this.#opened;
-    if (opened === undefined || this.#isClosed) return;
+    if (opened === undefined || this.#intake.isClosed) return;
     if (error !== undefined) {
       this.#parts.logger.info("MQTT publish refused", { code: error.code, reason: error.message });
       if (opened.version === 4) {
-        this.#closed(false); // 3.1.1 cannot say it
+        this.#close(false); // 3.1.1 cannot say it
         return;
       }
     }
@@ -355,7 +311,7 @@ export class Connection {
     this.#parts.metrics.answered(type, reasonCode);
     const encode = (properties: Properties): Buffer =>
       encodeAcknowledgement(type, { packetId, reasonCode, properties }, opened.version);
-    this.#outbox.write(encodeWithReason(encode, reasonString, packetBytesMax));
+    this.#write(encodeWithReason(encode, reasonString, packetBytesMax));
   }
 
   #fail(error: unknown): void {
@@ -375,17 +331,12 @@ export class Connection {
   }
 
   /** `isRegular`: the client said that it leaves, so its will is not published. */
-  #closed(isRegular: boolean): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+  #close(isRegular: boolean): void {
+    if (this.#intake.isClosed) return;
+    this.#intake.close();
     clearTimeout(this.#silence);
-    this.#unfinished.release();
-    this.#outbox.close();
     this.#opened?.inbound.close();
     if (this.#opened !== undefined) this.#leaveSession(this.#opened, isRegular);
-    this.#stream.end();
-    this.#stream.resume(); // else a client that still sends keeps the socket half open
-    setTimeout(() => this.#stream.destroy(), closeGraceMs).unref();
     this.#parts.onClosed(this);
   }
 

@@ -22,12 +22,12 @@ export interface Answer {
 }
 
 export interface InboundParts {
-  readonly broker: Pick<Broker, "submit" | "submitAll" | "whenRoom" | "release">;
+  readonly broker: Pick<Broker, "submit" | "submitAll" | "whenRoom" | "release" | "pass">;
   readonly caller: Caller;
   readonly opener: TopicOpener;
   readonly session: ConnectedSession;
   readonly groupId: string | undefined;
-  readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax">;
+  readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax" | "qos0">;
   /** Called for one publish after the other, in the order in which they came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
   /** A packet identifier of QoS 2 may name another publish. */
@@ -83,9 +83,23 @@ export class Inbound {
     if (pending !== undefined) this.#pending.push(pending);
     if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
     const call = this.#toCall(packet, topic);
+    if (qos === 0 && !packet.isRetained && this.#parts.settings.qos0 === "live") {
+      this.#pass(call);
+      return undefined;
+    }
     const settle = this.#remember(pending, topic);
     const isResent = call.key !== undefined && packet.isDuplicate;
     return isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
+  }
+
+  /** What a topic retains is committed, so this is none of that. */
+  #pass(call: PublishCall): void {
+    const { broker, caller, onLost } = this.#parts;
+    try {
+      broker.pass(caller, call);
+    } catch (error) {
+      onLost(call.topic, toBrokerError(error));
+    }
   }
 
   /** Answers when the publish has settled. */

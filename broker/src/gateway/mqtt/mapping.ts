@@ -1,4 +1,4 @@
-import type { Extensions } from "../../domain/event.ts";
+import { type Extensions, isCommitted } from "../../domain/event.ts";
 import { isMarkedRetained, retainedMark, sessionMarks } from "../../domain/session-filter.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
@@ -85,12 +85,15 @@ function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 /** Has what would be user properties too. */
-function toEventPayload({ event, eventId }: Delivery): Buffer {
+function toEventPayload(delivery: Delivery): Buffer {
+  const { event } = delivery;
+  const eventId = isCommitted(event) ? delivery.eventId : "";
   return Buffer.from(JSON.stringify(toEventBody({ ...event, eventId })));
 }
 
 /** Undefined once the event has expired. */
-function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOptions): Properties | undefined {
+function toProperties(delivery: Delivery, options: OutgoingOptions): Properties | undefined {
+  const { event, filters } = delivery;
   const { prefix, now, hasPlace } = options;
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
@@ -98,13 +101,9 @@ function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOp
   const isRaw = options.payload === "raw";
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
-  const place: UserProperty[] = [
-    [`${prefix}eventId`, eventId],
-    [`${prefix}sequence`, String(event.sequence)],
-    [`${prefix}block`, String(event.blockNumber)],
-  ];
+  const place = hasPlace && isCommitted(event) ? toPlace(delivery, prefix) : [];
   return {
-    userProperties: isRaw ? [...(hasPlace ? place : []), ...toUserProperties(event.extensions, prefix)] : [],
+    userProperties: isRaw ? [...place, ...toUserProperties(event.extensions, prefix)] : [],
     ...(leftSeconds !== undefined && { messageExpiryInterval: leftSeconds }),
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
     ...optional("contentType", isRaw ? read(key.contentType) : "application/json"),
@@ -112,6 +111,14 @@ function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOp
     ...toCorrelation(read(key.correlationData)),
     ...(identifiers.length > 0 && { subscriptionIdentifiers: identifiers }),
   };
+}
+
+function toPlace({ event, eventId }: Delivery, prefix: string): UserProperty[] {
+  return [
+    [`${prefix}eventId`, eventId],
+    [`${prefix}sequence`, String(event.sequence)],
+    [`${prefix}block`, String(event.blockNumber)],
+  ];
 }
 
 /** Those that have a property of their own. */

@@ -4,9 +4,16 @@ export interface MqttMetrics {
   answered(packet: "connack" | "puback" | "pubrec" | "suback" | "disconnect", reasonCode: number): void;
   /** A publish of QoS 0 was refused, which nobody is told. */
   publishLost(): void;
+  /** A client that reads slowly did not get an event that is committed nowhere. */
+  deliveryDropped(): void;
   /** Calls `read` on each scrape. */
   watchConnections(read: () => number): void;
 }
 
 /** Discards everything; for tests. */
-export const noMqttMetrics: MqttMetrics = { answered: () => {}, publishLost: () => {}, watchConnections: () => {} };
+export const noMqttMetrics: MqttMetrics = {
+  answered: () => {},
+  publishLost: () => {},
+  deliveryDropped: () => {},
+  watchConnections: () => {},
+};

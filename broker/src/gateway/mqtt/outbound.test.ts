@@ -6,6 +6,7 @@ import type { Delivery } from "../../engine/session/peer.ts";
 import { Encodings } from "./encodings.ts";
 import { outboundAliasesMax } from "./limits.ts";
 import { UnreadBytes } from "../shared/connection/memory.ts";
+import { noMqttMetrics } from "./metrics.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
 import { testSettings } from "./testing/mqtt-world.ts";
@@ -25,6 +26,7 @@ async function deliverAll(topicAliasMax: number, contents: readonly (readonly [t
     packetBytesMax: 200,
     topicAliasMax,
     settings: testSettings,
+    metrics: noMqttMetrics,
     onEnded: () => {},
   });
   for (const [topic, bytes] of contents) {

@@ -7,6 +7,7 @@ import type { Encodings } from "./encodings.ts";
 import { outboundAliasesMax } from "./limits.ts";
 import { toPublish } from "./mapping.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
+import type { MqttMetrics } from "./metrics.ts";
 import { reason } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
 
@@ -20,6 +21,7 @@ export interface OutboundParts {
   /** Topic aliases that the client takes. */
   readonly topicAliasMax: number;
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasPlace" | "payload">;
+  readonly metrics: Pick<MqttMetrics, "deliveryDropped">;
   readonly onEnded: (why: EndReason) => void;
 }
 
@@ -49,6 +51,13 @@ export class Outbound implements Peer {
     if (bytes !== undefined) outbox.write(bytes);
     // Expired, or too large for this client: counts as delivered ([MQTT-3.1.2-25]).
     else if (delivery.ticket !== undefined) this.#session?.acknowledge(delivery.ticket);
+  }
+
+  pass(delivery: Delivery): void {
+    const { outbox, metrics } = this.#parts;
+    const bytes = outbox.hasRoom ? this.#encode(delivery) : undefined;
+    if (bytes !== undefined) outbox.write(bytes);
+    else if (!outbox.hasRoom) metrics.deliveryDropped();
   }
 
   release(ticket: Ticket): void {

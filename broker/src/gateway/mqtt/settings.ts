@@ -18,6 +18,8 @@ export interface MqttSettings {
   readonly sessionExpirySecondsMax: number;
   /** How long a connection may take for its CONNECT. */
   readonly connectTimeoutMs: number;
+  /** Whether publishes of QoS 0 are committed, or pass to those who are connected to this node and are committed nowhere. */
+  readonly qos0: "commit" | "live";
   /** What subscribers get: the content of the event, or the event as JSON. */
   readonly payload: "raw" | "event";
   /** Whether a 5.0 client gets the event's identifier, sequence number and block as user properties. */

@@ -1,4 +1,5 @@
 import type { EventBody, SendResult, TopicInfo, TopicPageBody, TopicState } from "@stele/wire";
+import type { Event } from "../../domain/event.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { EventResult, ListResult, PublishResult } from "../../engine/broker.ts";
 
@@ -8,7 +9,8 @@ export function renderSendResult({ topic, eventId, status }: PublishResult & Sen
   return `{"topic":${JSON.stringify(topic)},"eventId":"${eventId}","status":"${status}"}`;
 }
 
-export function toEventBody(event: EventResult): EventBody {
+/** An event that is committed nowhere has an empty eventId. */
+export function toEventBody(event: Event & { readonly eventId: EventResult["eventId"] | "" }): EventBody {
   const { buffer, byteOffset, byteLength } = event.content;
   return {
     topic: event.topic,

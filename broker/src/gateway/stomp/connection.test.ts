@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { closeGraceMs } from "../shared/connection/limits.ts";
+import { HeldLedger } from "../testing/held-ledger.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
 
@@ -65,6 +66,8 @@ it.each(["1.0", "1.1", "1.2"])("delivers what was sent, with its headers, by STO
   expect(message?.body).toBe("x\0y");
   expect(message?.headers).toEqual({
     ...fields,
+    "svc-content-type": "text/plain",
+    "svc-user-mine": "x",
     subscription: "s",
     destination: "a/b",
     "message-id": receipt?.headers["eventId"],
@@ -80,6 +83,51 @@ it("refuses a SEND with the code of the catalogue and its receipt, and closes", 
   expect(headers).toMatchObject({ "receipt-id": "7", code: "100106", message: expect.stringContaining("invalid") });
   await client.closed;
 });
+
+it.each([
+  ["lacks a header", (client: RawClient) => client.send("SEND", { receipt: "bad" }, "x"), "bad"],
+  ["is unknown", (client: RawClient) => client.send("HELLO", { receipt: "bad" }), "bad"],
+  ["cannot be read", (client: RawClient) => client.write("SEND\nreceipt:bad\na:\\x\n\nx\0"), "bad"],
+  [
+    "is refused later",
+    (client: RawClient) => client.send("SUBSCRIBE", { id: "1", destination: "a/#/b", receipt: "bad" }),
+    "bad",
+  ],
+] as const)(
+  "answers what came before a frame that %s, and then with the ERROR, and takes no more",
+  async (_, send, receipt) => {
+    const ledger = new HeldLedger();
+    const client = await RawClient.connect(await start({ change: ledger.change }));
+    await world?.broker.open({ topic: "a", groupId: undefined });
+    ledger.hold();
+    client.send("SEND", { destination: "a", receipt: "good" }, "x");
+    await ledger.reached;
+    send(client);
+    client.send("SEND", { destination: "a", receipt: "late" }, "y");
+    const other = await RawClient.connect(world?.port ?? 0);
+    other.send("BEGIN", { transaction: "t", receipt: "r" });
+    await other.next("RECEIPT"); // all that was sent before is read
+    expect(client.frames).toHaveLength(1); // CONNECTED
+    ledger.release();
+    expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("good");
+    expect((await client.next("ERROR")).headers["receipt-id"]).toBe(receipt);
+    await client.closed;
+    expect(await world?.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
+  },
+);
+
+it.each(["1.0", "1.1"])(
+  "gives a client of STOMP %s its receipt and id with the carriage return in them",
+  async (version) => {
+    const client = await RawClient.connect(await start(), version);
+    client.send("SUBSCRIBE", { id: "s\r1", destination: "a", receipt: "r\r1" });
+    expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("r\r1");
+    client.send("SEND", { destination: "a", "svc-x": "a\rb" }, "x");
+    const { headers } = await client.next("MESSAGE");
+    expect(headers["subscription"]).toBe("s\r1");
+    expect(headers).not.toHaveProperty("svc-x"); // a client may read its CR as the end of the line
+  },
+);
 
 it("goes on after a refused frame where the profile says so", async () => {
   const client = await RawClient.connect(await start({ profile: { closesOnRefusal: false } }));
@@ -180,6 +228,26 @@ it("closes with the ERROR at once, and cuts off a client that stays", async () =
     await turn();
   }
 });
+
+it("keeps a client that sends its heart-beats, and ends it when they stop", async () => {
+  const client = await connectBeating();
+  for (let count = 0; count < 5; count += 1) {
+    vi.advanceTimersByTime(1_900);
+    client.write("\n");
+    await RawClient.connect(world?.port ?? 0); // the heart-beat is read by now
+  }
+  expect(client.frames).toHaveLength(1); // CONNECTED
+  vi.advanceTimersByTime(2_000);
+  expect((await client.next("ERROR")).headers["message"]).toContain("no heart-beat");
+  await client.closed;
+});
+
+/** A client that promises a heart-beat in each second of the broker's clock, which stands still. */
+async function connectBeating(): Promise<RawClient> {
+  const port = await start({ profile: { heartBeat: { sendsMs: 0, wantsMs: 1_000 } } });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  return RawClient.connect(port, "1.2", { "heart-beat": "1000,0" });
+}
 
 it("tells its clients that the broker stops", async () => {
   const client = await RawClient.connect(await start());

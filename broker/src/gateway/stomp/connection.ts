@@ -6,9 +6,8 @@ import type { EndReason } from "../../engine/session/peer.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { logIn } from "../callers/log-in.ts";
-import { closeGraceMs } from "../shared/connection/limits.ts";
-import type { ConnectionMemory, UnfinishedInput } from "../shared/connection/memory.ts";
-import { Outbox } from "../shared/connection/outbox.ts";
+import { Intake } from "../shared/connection/intake.ts";
+import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { parameterError } from "../shared/failure.ts";
 import { type Accepted, acceptConnect, VersionError } from "./accept.ts";
 import { encodeFrame, type FrameOrder, HEART_BEAT } from "./codec/encode-frame.ts";
@@ -40,6 +39,10 @@ export interface ConnectionParts {
   readonly onClosed: (connection: Connection) => void;
 }
 
+interface AnswerOrder extends FrameOrder {
+  readonly command: Parameters<StompMetrics["answered"]>[0];
+}
+
 /** What a connection has once its CONNECT was accepted. */
 interface Opened {
   readonly dialogue: Dialogue;
@@ -57,97 +60,45 @@ const endReasons: Readonly<Record<EndReason, string>> = {
 
 /** One STOMP connection: bytes in, frames out, whatever carries them. */
 export class Connection {
-  readonly #stream: Duplex;
   readonly #parts: ConnectionParts;
   readonly #parser: FrameParser;
-  readonly #outbox: Outbox;
-  readonly #unfinished: UnfinishedInput;
+  readonly #intake: Intake<ClientFrame>;
   readonly #connectTimeout: NodeJS.Timeout;
   #expiry: NodeJS.Timeout | undefined;
   #version: Version = "1.2"; // until one is negotiated
   #opened: Opened | undefined;
-  #isClosed = false;
-  /** Whether the client sends no more. */
-  #isEnded = false;
-  /** Whether a received frame is still in work, so that no more is read. */
-  #isBusy = false;
 
   constructor(stream: Duplex, parts: ConnectionParts) {
-    this.#stream = stream;
     this.#parts = parts;
-    const { memory, settings } = parts;
-    this.#outbox = new Outbox(stream, memory.unread);
-    this.#unfinished = memory.hold({
-      socket: stream,
-      end: () => this.#fail(new BrokerError("busy", { details: "others need the memory of its unfinished frame" })),
-    });
+    const { memory, settings, slices } = parts;
     this.#parser = new FrameParser({ headBytesMax, headersMax, bodyBytesMax: settings.bodyBytesMax });
+    this.#intake = new Intake(stream, {
+      memory,
+      slices,
+      cutter: this.#parser,
+      onBytes: () => this.#opened?.beats.received(),
+      onUnit: (frame) => this.#take(frame),
+      onFailed: (error) => this.#refuseInTurn(error, undefined),
+      keptBytes: () => this.#opened?.dialogue.keptBytes ?? 0,
+      onDrained: () => this.#opened?.dialogue.wake(),
+      onEnded: () => this.#leave(),
+      onBroken: () => this.#close(),
+      onOutOfMemory: () =>
+        this.#fail(new BrokerError("busy", { details: "others need the memory of its unfinished frame" })),
+    });
     const late = (): void => this.#fail(new FrameError("no CONNECT in time"));
     this.#connectTimeout = setTimeout(late, settings.connectTimeoutMs);
-    stream.on("data", (chunk: Buffer) => this.#receive(chunk));
-    stream.on("drain", () => this.#drained());
-    stream.on("error", () => this.#close());
-    stream.on("close", () => this.#close());
-    stream.on("end", () => this.#ended());
   }
 
   endByStop(): void {
     this.#fail(new EndedError(endReasons.stopping));
   }
 
-  #receive(chunk: Buffer): void {
-    if (this.#isClosed) return;
-    this.#opened?.beats.received();
-    this.#handle(() => this.#parser.push(chunk, (frame) => this.#take(frame)));
-  }
-
-  #resume(): void {
-    this.#isBusy = false;
-    if (this.#isClosed) return;
-    this.#handle(() => this.#parser.resume((frame) => this.#take(frame)));
-    if (this.#isEnded) this.#ended();
-  }
-
-  /** The client sends no more; what it sent before is served first. */
-  #ended(): void {
-    this.#isEnded = true;
-    if (!this.#isBusy) this.#leave();
-  }
-
-  #handle(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.#fail(error);
-    }
-    if (this.#isClosed) return;
-    this.#count();
-    // Nothing more is read from a client that waits for us, or that does not read.
-    if (this.#isBusy || !this.#outbox.hasRoom) this.#stream.pause();
-    else this.#stream.resume();
-  }
-
-  /** Counts what it keeps against what all connections share. */
-  #count(): void {
-    if (!this.#isClosed) this.#unfinished.hold(this.#parser.heldBytes + (this.#opened?.dialogue.keptBytes ?? 0));
-  }
-
-  #drained(): void {
-    this.#outbox.count();
-    this.#opened?.dialogue.wake();
-    if (!this.#isBusy && !this.#isClosed) this.#stream.resume();
-  }
-
-  /** Whether the next frame may be taken. */
-  #take(frame: ClientFrame): boolean {
+  #take(frame: ClientFrame): void {
     const { command } = frame;
     if (this.#opened === undefined) this.#connect(frame);
     else if (command === "CONNECT" || command === "STOMP") throw new FrameError("the connection is open already");
     else this.#serve(frame, this.#opened);
-    if (this.#isBusy || this.#isClosed) return false;
-    const pause = this.#parts.slices.pause();
-    if (pause !== undefined) this.#whileBusy(pause, undefined);
-    return pause === undefined;
   }
 
   #connect(frame: ClientFrame): void {
@@ -168,31 +119,31 @@ export class Connection {
 
   /** @throws BrokerError 100701, 200207. */
   #open(caller: Caller, { version, heartBeat, headers }: Accepted): void {
-    if (this.#isClosed) return;
+    if (this.#intake.isClosed) return;
+    const { outbox } = this.#intake;
     this.#parts.broker.admit(caller);
     this.#parser.use(version);
     const dialogue = new Dialogue({
       ...this.#parts,
       caller,
       version,
-      outbox: this.#outbox,
-      reply: (order) => this.#write(order),
+      outbox,
+      reply: (headers) => this.#answer({ command: "RECEIPT", headers }),
       refuse: (error, refused) => this.#refuse(error, refused),
       onSubscriptionEnded: (why) => this.#fail(toEnd(why)),
-      onAnswered: () => this.#count(),
+      onAnswered: () => this.#intake.count(),
       leave: () => this.#close(),
     });
     const beats = new HeartBeats({
       ...heartBeat,
-      writtenBytes: () => this.#outbox.writtenBytes,
-      send: () => (this.#outbox.hasRoom ? this.#outbox.write(HEART_BEAT) : undefined),
-      isDeaf: () => this.#isBusy || (!this.#outbox.hasRoom && this.#outbox.hasMoved()),
+      writtenBytes: () => outbox.writtenBytes,
+      send: () => void (outbox.hasRoom && outbox.write(HEART_BEAT)),
+      isDeaf: () => this.#intake.isAwaited(),
       onSilent: () => this.#fail(new FrameError("no heart-beat of the client came in time")),
     });
     this.#opened = { dialogue, beats };
     this.#watchExpiry(caller);
-    this.#write({ command: "CONNECTED", headers });
-    this.#parts.metrics.answered("CONNECTED");
+    this.#answer({ command: "CONNECTED", headers });
   }
 
   /** A connection without a subscription would outlive its credential. The broker has the last word: its clock never goes back. */
@@ -216,30 +167,43 @@ export class Connection {
       const waiting = dialogue.take(frame);
       if (waiting !== undefined) this.#whileBusy(waiting, findHeader(frame.headers, "receipt"));
     } catch (error) {
-      this.#refuse(error, findHeader(frame.headers, "receipt"));
+      this.#refuseInTurn(error, findHeader(frame.headers, "receipt"));
     }
   }
 
   /** Takes no further frame until `work` has ended. */
   #whileBusy(work: Promise<void>, receipt: string | undefined): void {
-    this.#isBusy = true;
-    work.catch((error: unknown) => this.#refuse(error, receipt)).finally(() => this.#resume());
+    this.#intake.whileBusy(work, (error) => this.#refuseInTurn(error, receipt));
   }
 
-  #write(order: FrameOrder): void {
-    if (!this.#isClosed) this.#outbox.write(encodeFrame(order, this.#version));
+  #answer(order: AnswerOrder, code?: number): void {
+    if (this.#intake.isClosed || !this.#intake.outbox.write(encodeFrame(order, this.#version))) return;
+    this.#parts.metrics.answered(order.command, code);
   }
 
-  /** A frame of the client cannot be served. */
+  /** A frame of the client cannot be served. What it sent before is answered first; where the ERROR ends the connection, nothing more is taken. */
+  #refuseInTurn(error: unknown, receipt: string | undefined): void {
+    if (this.#opened === undefined) {
+      this.#fail(error, receipt);
+      return;
+    }
+    if (this.#isFatal(error)) this.#intake.stop();
+    this.#opened.dialogue.refuse(error, receipt);
+  }
+
   #refuse(error: unknown, receipt: string | undefined): void {
-    const isOfFrame = error instanceof BrokerError && this.#opened !== undefined;
-    if (isOfFrame && !this.#parts.profile.closesOnRefusal) this.#say(error, receipt);
-    else this.#fail(error, receipt);
+    if (this.#isFatal(error)) this.#fail(error, receipt);
+    else this.#say(error, receipt);
+  }
+
+  /** Whether an ERROR for this reason ends the connection. */
+  #isFatal(error: unknown): boolean {
+    return !(error instanceof BrokerError) || this.#parts.profile.closesOnRefusal;
   }
 
   /** Says why in an ERROR, and closes. */
   #fail(error: unknown, receipt?: string): void {
-    if (this.#isClosed) return;
+    if (this.#intake.isClosed) return;
     const isExpected = error instanceof FrameError || error instanceof VersionError || error instanceof EndedError;
     const { logger } = this.#parts;
     if (isExpected || error instanceof BrokerError) logger.info("STOMP connection ended", { reason: error.message });
@@ -260,8 +224,7 @@ export class Connection {
       ["content-type", "text/plain"],
       ["content-length", String(body.length)],
     ];
-    this.#write({ command: "ERROR", headers, body });
-    this.#parts.metrics.answered("ERROR", failure.code);
+    this.#answer({ command: "ERROR", headers, body }, failure.code);
   }
 
   /** The client leaves. What it sent is still answered. */
@@ -271,17 +234,12 @@ export class Connection {
   }
 
   #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#intake.isClosed) return;
+    this.#intake.close();
     clearTimeout(this.#connectTimeout);
     clearTimeout(this.#expiry);
-    this.#unfinished.release();
-    this.#outbox.close();
     this.#opened?.beats.close();
     this.#opened?.dialogue.close();
-    this.#stream.end();
-    this.#stream.resume(); // else a client that still sends keeps the socket half open
-    setTimeout(() => this.#stream.destroy(), closeGraceMs).unref();
     this.#parts.onClosed(this);
   }
 }

@@ -2,20 +2,19 @@ import { BrokerError, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, PublishOutcome, TransactionOutcome } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
 import { Submitter } from "../shared/connection/submitter.ts";
 import { TopicOpener } from "../shared/connection/topic-opener.ts";
 import { Answers } from "./answers.ts";
-import type { FrameOrder } from "./codec/encode-frame.ts";
 import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
 import { toPublishCall } from "./mapping.ts";
-import type { StompMetrics } from "./metrics.ts";
 import { findReceipt, requireName } from "./names.ts";
 import type { Profile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
 import type { Subscription } from "./subscription.ts";
 import { Subscriptions } from "./subscriptions.ts";
-import { Transactions } from "./transactions.ts";
+import { type Settlement, Transactions } from "./transactions.ts";
 
 export interface DialogueParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open">;
@@ -23,12 +22,12 @@ export interface DialogueParts {
   readonly version: Version;
   readonly profile: Profile;
   readonly settings: StompSettings;
-  readonly metrics: StompMetrics;
   readonly outbox: Outbox;
   readonly newId: () => string;
-  readonly reply: (order: FrameOrder) => void;
-  /** A frame that asks for this receipt could not be served. */
-  readonly refuse: (error: BrokerError, receipt: string | undefined) => void;
+  /** Sends a RECEIPT. */
+  readonly reply: (headers: Headers) => void;
+  /** A frame that asks for this receipt could not be served. Called in its turn. */
+  readonly refuse: (error: unknown, receipt: string | undefined) => void;
   readonly onSubscriptionEnded: (why: EndReason) => void;
   /** Answers have left, so that {@link Dialogue.keptBytes} is less. */
   readonly onAnswered: () => void;
@@ -48,7 +47,7 @@ export class Dialogue {
 
   constructor(parts: DialogueParts) {
     this.#parts = parts;
-    const { broker, caller, settings, newId, refuse, onSubscriptionEnded, onAnswered } = parts;
+    const { broker, caller, settings, newId, onSubscriptionEnded, onAnswered } = parts;
     this.#answers = new Answers(onAnswered);
     const opener = new TopicOpener({ broker, caller, isAutomatic: settings.opensTopics });
     this.#submitter = new Submitter({ broker, caller, opener });
@@ -56,7 +55,7 @@ export class Dialogue {
       ...parts,
       newKey: newId,
       onEnded: (_, why) => onSubscriptionEnded(why),
-      onSuspended: (subscription) => refuse(toSuspension(subscription), undefined),
+      onSuspended: (subscription) => this.refuse(toSuspension(subscription), undefined),
     });
   }
 
@@ -72,6 +71,11 @@ export class Dialogue {
     if (this.#isLeaving) return undefined; // clients must not send anything after DISCONNECT
     const serving = this.#serve(frame);
     return serving === undefined ? this.#answers.room() : serving.then(() => this.#answers.room());
+  }
+
+  /** Refuses a frame after the answers to those before it have left. */
+  refuse(error: unknown, receipt: string | undefined): void {
+    this.#answers.expect(receipt)(() => this.#parts.refuse(error, receipt));
   }
 
   /** The client takes more. */
@@ -94,17 +98,18 @@ export class Dialogue {
 
   #serve(frame: ClientFrame): Promise<void> | undefined {
     const { headers } = frame;
+    const receipt = findReceipt(headers);
     switch (frame.command) {
       case "SEND":
-        return this.#send(frame);
+        return this.#send(frame, receipt);
       case "SUBSCRIBE":
         return this.#subscribe(frame);
       case "UNSUBSCRIBE":
         return this.#unsubscribe(frame);
       case "ACK":
       case "NACK":
-        this.#settle(frame);
-        break;
+        this.#settle(frame, receipt);
+        return undefined;
       case "BEGIN":
         this.#transactions.begin(requireName(headers, "transaction"));
         break;
@@ -112,15 +117,15 @@ export class Dialogue {
         this.#transactions.end(requireName(headers, "transaction"));
         break;
       case "COMMIT":
-        return this.#commit(frame);
+        return this.#commit(frame, receipt);
       case "DISCONNECT":
-        this.#receipt(findReceipt(headers));
+        this.#receipt(receipt);
         this.leave();
         return undefined;
       default:
         throw new Error(`${frame.command} was to be served before`);
     }
-    this.#receipt(findReceipt(headers));
+    this.#receipt(receipt);
     return undefined;
   }
 
@@ -129,14 +134,16 @@ export class Dialogue {
     if (receipt !== undefined) this.#answers.expect(receipt)(() => this.#reply(receipt, more));
   }
 
-  #reply(receipt: string, more: Headers): void {
-    this.#parts.reply({ command: "RECEIPT", headers: [["receipt-id", receipt], ...more] });
-    this.#parts.metrics.answered("RECEIPT");
+  #confirm(receipt: string | undefined): void {
+    if (receipt !== undefined) this.#reply(receipt, []);
   }
 
-  #send(frame: ClientFrame): Promise<void> | undefined {
+  #reply(receipt: string, more: Headers): void {
+    this.#parts.reply([["receipt-id", receipt], ...more]);
+  }
+
+  #send(frame: ClientFrame, receipt: string | undefined): Promise<void> | undefined {
     const { headers } = frame;
-    const receipt = findReceipt(headers);
     const call = toPublishCall(frame, this.#parts.settings.extensionPrefix);
     const transaction = findHeader(headers, "transaction");
     if (transaction !== undefined) {
@@ -178,33 +185,42 @@ export class Dialogue {
     return findReceipt(headers) ?? implicit;
   }
 
-  #settle({ command, headers }: ClientFrame): void {
-    const found = this.#subscriptions.find(headers);
-    const transaction = findHeader(headers, "transaction");
-    const settle = (): void => {
-      if (found === undefined) return;
-      if (command === "ACK") found.subscription.acknowledge(found.eventId);
-      else found.subscription.reject(found.eventId);
-    };
-    if (transaction === undefined) settle();
-    else this.#transactions.addSettlement(transaction, settle);
+  #settle(frame: ClientFrame, receipt: string | undefined): void {
+    const transaction = findHeader(frame.headers, "transaction");
+    const settlement = this.#toSettlement(frame);
+    if (transaction !== undefined) this.#transactions.addSettlement(transaction, settlement);
+    const answer = this.#answers.expect(receipt);
+    if (transaction === undefined) settlement.settle(); // may suspend the subscription, which is said after this answer
+    answer(() => this.#confirm(receipt));
   }
 
-  /** All or nothing; acknowledgements count once the events are durable. Nothing else is taken meanwhile, so that the order stays. */
-  #commit({ headers }: ClientFrame): Promise<void> | undefined {
-    const receipt = findReceipt(headers);
+  #toSettlement({ command, headers }: ClientFrame): Settlement {
+    const found = this.#subscriptions.find(headers);
+    return {
+      settle: () =>
+        command === "ACK" ? found?.subscription.acknowledge(found.eventId) : found?.subscription.reject(found.eventId),
+      linger: (until) => found?.subscription.linger(until),
+    };
+  }
+
+  /**
+   * All or nothing: acknowledgements count once the events are durable, also if the connection has ended meanwhile. Nothing else is taken before, so
+   * that the order stays.
+   */
+  #commit({ headers }: ClientFrame, receipt: string | undefined): Promise<void> | undefined {
     const { sends, settlements } = this.#transactions.end(requireName(headers, "transaction"));
-    const settle = this.#answers.expect(receipt);
-    const onSettled = (outcome: Pick<TransactionOutcome, "status">): void =>
-      settle(() => {
-        if (outcome.status !== "SUCCESS") {
-          this.#parts.refuse(toRefusal(outcome), receipt);
-          return;
-        }
-        for (const act of settlements) act();
-        if (receipt !== undefined) this.#reply(receipt, []);
-      });
-    if (sends.length > 0) return this.#submitter.submitAll(sends, onSettled);
+    const answer = this.#answers.expect(receipt);
+    const settled = createDeferred<void>();
+    const onSettled = (outcome: Pick<TransactionOutcome, "status">): void => {
+      const isCommitted = outcome.status === "SUCCESS";
+      if (isCommitted) for (const settlement of settlements) settlement.settle();
+      settled.resolve();
+      answer(() => (isCommitted ? this.#confirm(receipt) : this.#parts.refuse(toRefusal(outcome), receipt)));
+    };
+    if (sends.length > 0) {
+      for (const { linger } of settlements) linger(settled.promise);
+      return this.#submitter.submitAll(sends, onSettled);
+    }
     onSettled({ status: "SUCCESS" });
     return undefined;
   }

@@ -31,6 +31,9 @@ export const prefetchDefault = 100;
 /** The most that it may ask for. */
 export const prefetchMax = 1_000;
 
+/** Events settled last that a subscription remembers, where `prefetch-count` is less: a second ACK for one of them does nothing. */
+export const settledKeptMin = 100;
+
 /** Longest `id`, `transaction` and `receipt`, in bytes: the broker keeps them while they are in use, and up to 1,000 receipts of a connection wait. */
 export const nameBytesMax = 1_024;
 

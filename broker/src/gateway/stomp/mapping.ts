@@ -1,5 +1,4 @@
 import type { Extensions } from "../../domain/event.ts";
-import { sessionMarks } from "../../domain/session-filter.ts";
 import type { PublishCall } from "../../engine/broker.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import { parameterError } from "../shared/failure.ts";
@@ -85,11 +84,11 @@ export function toMessageHeaders(
   ];
 }
 
+/** Every extension by its own name, and those that keep headers of a SEND as these headers too. */
 function toUserHeaders(extensions: Extensions, prefix: string): Headers {
   const user = prefix + extension.user;
-  const hidden = [prefix + extension.contentType, prefix + sessionMarks.origin]; // the second names a session, which is nobody else's business
-  return extensions
-    .filter(([key]) => !hidden.includes(key))
-    .map(([key, value]) => [key.startsWith(user) ? key.slice(user.length) : key, value] as const)
-    .filter(([name]) => !ownHeaders.has(name));
+  const given = extensions
+    .filter(([key]) => key.startsWith(user))
+    .map(([key, value]) => [key.slice(user.length), value] as const);
+  return [...extensions, ...given.filter(([name]) => !ownHeaders.has(name))];
 }

@@ -204,6 +204,16 @@ it("counts the headers of SENDs in a transaction as what they take in memory", a
   expect((await client.next("ERROR")).headers["message"]).toMatch(/1048576 bytes/);
 });
 
+it.each(["groupId", "svc-publish-key"])("counts the header %s of SENDs in a transaction", async (name) => {
+  const client = await RawClient.connect(await start());
+  client.send("BEGIN", { transaction: "t" });
+  const long = "x".repeat(30_000);
+  for (let count = 0; count < 40; count += 1) {
+    client.send("SEND", { transaction: "t", destination: "t", [name]: long });
+  }
+  expect((await client.next("ERROR")).headers["message"]).toMatch(/1048576 bytes/);
+});
+
 it("lets its client wait while the group is full, and loses nothing", async () => {
   const port = await start({ limits: { publishesWaitingMax: 10 } });
   const client = await RawClient.connect(port);

@@ -1,13 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { testCaller } from "../../engine/testing/as-caller.ts";
+import { closeGraceMs } from "../shared/connection/limits.ts";
+import { HeldLedger } from "../testing/held-ledger.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
 
@@ -96,6 +98,63 @@ it("counts answers by command and code", async () => {
   await client.next("ERROR");
   expect(answers).toEqual(["CONNECTED 0", "RECEIPT 0", "ERROR 100106"]);
 });
+
+it("counts no RECEIPT that could not be sent", async () => {
+  const answers: string[] = [];
+  const reads: (() => number)[] = [];
+  const ledger = new HeldLedger();
+  const world = await start({
+    change: ledger.change,
+    metrics: {
+      answered: (command) => void answers.push(command),
+      watchConnections: (read) => void reads.push(read),
+    },
+  });
+  await world.broker.open({ topic: "a", groupId: undefined });
+  const client = await RawClient.connect(world.port);
+  ledger.hold();
+  client.send("SEND", { destination: "a", receipt: "1" });
+  await ledger.reached;
+  client.reset();
+  await vi.waitFor(() => expect(reads[0]?.()).toBe(0));
+  ledger.release();
+  await vi.waitFor(async () => {
+    expect(await world.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
+  });
+  await RawClient.connect(world.port);
+  expect(answers).toEqual(["CONNECTED", "CONNECTED"]);
+});
+
+it("closes a WebSocket connection with the ERROR at once, and cuts off a client that does not answer", async () => {
+  const url = await startWebSockets(await start());
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // for the broker, no time passes
+  ends.push(() => vi.useRealTimers());
+  const { webSocket, next } = await openWebSocket(url);
+  const closed = once(webSocket, "close");
+  webSocket.send("HELLO\n\n\0");
+  expect((await next())[0].toString()).toMatch(/^ERROR\n/);
+  await closed;
+  const silent = await openSilentWebSocket(url);
+  let text = "";
+  silent.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+  while (!text.includes("ERROR\n")) await once(silent, "data");
+  const cutOff = once(silent, "close");
+  vi.advanceTimersByTime(closeGraceMs);
+  await cutOff;
+});
+
+/** A WebSocket connection that has sent a frame of no known command, and answers nothing. */
+async function openSilentWebSocket(url: string): Promise<Socket> {
+  const socket = connectTcp(Number(new URL(url).port), "127.0.0.1");
+  const key = Buffer.alloc(16).toString("base64");
+  socket.write(
+    `GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  );
+  await once(socket, "data");
+  const frame = Buffer.from("HELLO\n\n\0");
+  socket.write(Buffer.concat([Buffer.of(0x81, 0x80 | frame.length, 0, 0, 0, 0), frame])); // text, masked with zeros
+  return socket;
+}
 
 it("serves STOMP over TLS", async () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-stomp-tls-"));

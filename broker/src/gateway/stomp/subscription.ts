@@ -4,6 +4,7 @@ import type { Outbox } from "../shared/connection/outbox.ts";
 import { encodeFrame } from "./codec/encode-frame.ts";
 import type { Headers, Version } from "./codec/frame.ts";
 import { InFlight } from "./in-flight.ts";
+import { settledKeptMin } from "./limits.ts";
 import { toMessageHeaders } from "./mapping.ts";
 import type { Profile } from "./profile.ts";
 
@@ -41,7 +42,7 @@ export class Subscription implements Peer {
 
   constructor(parts: SubscriptionParts) {
     this.parts = parts;
-    this.#inFlight = new InFlight(parts.prefetch);
+    this.#inFlight = new InFlight(Math.max(parts.prefetch, settledKeptMin));
   }
 
   /** To be called before anything is delivered. */
@@ -77,14 +78,15 @@ export class Subscription implements Peer {
     const { extensionPrefix: prefix, outbox, version, ackMode } = this.parts;
     const { event, eventId, ticket } = delivery;
     const headers = toMessageHeaders(delivery, { prefix, delivery: this.#toHeaders(delivery) });
-    const isAwaited = ticket !== undefined && ackMode !== "auto";
-    if (isAwaited) this.#inFlight.give(eventId, ticket);
     const { buffer, byteOffset, byteLength } = event.content;
-    outbox.write(
-      encodeFrame({ command: "MESSAGE", headers, body: Buffer.from(buffer, byteOffset, byteLength) }, version),
-    );
-    // An earlier connection was given it, and wanted to acknowledge it.
-    if (ticket !== undefined && !isAwaited) this.#session?.acknowledge(ticket);
+    const body = Buffer.from(buffer, byteOffset, byteLength);
+    const bytes = encodeFrame({ command: "MESSAGE", headers, body }, version);
+    if (ticket !== undefined && ackMode === "auto") {
+      outbox.write(bytes, () => this.#session?.acknowledge(ticket));
+      return;
+    }
+    if (ticket !== undefined) this.#inFlight.give(eventId, ticket);
+    outbox.write(bytes);
   }
 
   /** Only events of QoS 2 are released; a subscription asks for none. */
@@ -117,9 +119,16 @@ export class Subscription implements Peer {
     for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.reject(ticket, "one");
   }
 
+  /** Acknowledgements follow until the promise settles, also after {@link detach}. It must not reject. */
+  linger(until: Promise<void>): void {
+    this.#attachment?.linger(until);
+  }
+
   /** The connection has ended; a durable subscription goes on without. */
   detach(expirySeconds: number): void {
     clearTimeout(this.#delay);
+    this.#isOpen = false;
+    if (this.parts.ackMode === "auto" && this.parts.isDurable) this.linger(this.parts.outbox.settled());
     const expiryMs = this.parts.isDurable ? expirySeconds * 1000 : 0;
     this.#attachment?.detach({ expiryMs, isRegular: true });
   }

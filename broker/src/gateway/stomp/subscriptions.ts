@@ -69,7 +69,7 @@ export class Subscriptions {
       expiryMs: isDurable ? settings.subscriptionExpirySeconds * 1000 : 0,
       stream: {
         filters: requireHeader(headers, "destination").split(","),
-        acknowledges: ackMode !== "auto",
+        acknowledges: ackMode !== "auto" || isDurable, // with `auto`, once the socket has taken the event
         offset: findHeader(headers, "eventId"),
       },
       onConnected: ({ session }: { readonly session: Parameters<Subscription["begin"]>[0] }) =>
@@ -88,9 +88,7 @@ export class Subscriptions {
     if (subscription === undefined) {
       throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
     }
-    this.#open.delete(name);
-    this.#nameBytes -= name.length;
-    this.#remember(name);
+    this.#forget(name);
     await subscription.end();
   }
 
@@ -119,22 +117,38 @@ export class Subscriptions {
     const { settings, version, profile, outbox, newKey, onEnded, onSuspended } = this.#parts;
     const { extensionPrefix } = settings;
     const given = findHeader(headers, `${extensionPrefix}subscriptionId`);
+    const ackMode = toAckMode(findHeader(headers, "ack") ?? "auto", version);
     this.#lastNumber += 1;
     const subscription: Subscription = new Subscription({
       id: findHeader(headers, "id"),
       key: given === undefined ? newKey() : parseSubscriptionId(given),
       number: this.#lastNumber,
-      ackMode: toAckMode(findHeader(headers, "ack") ?? "auto", version),
+      ackMode,
       isDurable: given !== undefined,
-      prefetch: toPrefetch(findHeader(headers, "prefetch-count")),
+      prefetch: toPrefetch(findHeader(headers, "prefetch-count"), ackMode),
       version,
       profile,
       extensionPrefix,
       outbox,
       onEnded: (why) => onEnded(subscription, why),
-      onSuspended: () => onSuspended(subscription),
+      onSuspended: () => {
+        this.#leave(subscription);
+        onSuspended(subscription);
+      },
     });
     return subscription;
+  }
+
+  /** The connection may subscribe again. */
+  #leave(subscription: Subscription): void {
+    for (const [name, known] of this.#open) if (known === subscription) this.#forget(name);
+    subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
+  }
+
+  #forget(name: string): void {
+    this.#open.delete(name);
+    this.#nameBytes -= name.length;
+    this.#remember(name);
   }
 
   #checkNew(name: string, { parts }: Subscription): void {
@@ -212,8 +226,8 @@ function toAckMode(text: string, version: Version): AckMode {
   );
 }
 
-function toPrefetch(text: string | undefined): number {
-  if (text === undefined) return prefetchDefault;
+function toPrefetch(text: string | undefined, ackMode: AckMode): number {
+  if (text === undefined) return ackMode === "auto" ? prefetchMax : prefetchDefault;
   if (!/^[1-9]\d{0,8}$/.test(text))
     throw parameterError(`"prefetch-count" is ${quote(text)}, and should be a number from 1`);
   return Math.min(Number(text), prefetchMax);

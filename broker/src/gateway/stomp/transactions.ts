@@ -4,16 +4,23 @@ import { parameterError } from "../shared/failure.ts";
 import { publishBytes } from "../shared/connection/publish-bytes.ts";
 import { keptFrameBytes, transactionBytesMax, transactionFramesMax, transactionsMax } from "./limits.ts";
 
+/** An ACK or NACK. */
+export interface Settlement {
+  readonly settle: () => void;
+  /** {@link settle} may follow until the promise settles, also after the connection has ended. */
+  readonly linger: (until: Promise<void>) => void;
+}
+
 /** What a transaction does when it is committed. */
 export interface Transaction {
   readonly sends: readonly PublishCall[];
-  /** Acknowledgements and rejections, in their order. */
-  readonly settlements: readonly (() => void)[];
+  /** In their order. */
+  readonly settlements: readonly Settlement[];
 }
 
 interface OpenTransaction {
   readonly sends: PublishCall[];
-  readonly settlements: (() => void)[];
+  readonly settlements: Settlement[];
   bytes: number;
 }
 
@@ -44,8 +51,8 @@ export class Transactions {
   }
 
   /** @throws BrokerError as {@link addSend}. */
-  addSettlement(name: string, settle: () => void): void {
-    this.#find(name, 0).settlements.push(settle);
+  addSettlement(name: string, settlement: Settlement): void {
+    this.#find(name, 0).settlements.push(settlement);
   }
 
   /** Ends a transaction, and answers what it has. @throws BrokerError 200001 where it is not open. */

@@ -13,8 +13,12 @@ export function createByteStream(webSocket: WebSocket): Duplex {
   });
   const stream = createWebSocketStream(webSocket);
   stream._write = (chunk: Buffer, _, callback) => {
-    if (webSocket.readyState !== webSocket.OPEN) callback(new Error("the WebSocket connection is closing"));
-    else webSocket.send(chunk, { binary: !isText || !isUtf8(chunk) }, callback);
+    const isOpen = (): boolean => webSocket.readyState === webSocket.OPEN;
+    // Node reports no error for a write that the end of the connection cut short.
+    const ended = (error?: Error | null): void =>
+      callback(error ?? (isOpen() ? null : new Error("the WebSocket connection is closing")));
+    if (isOpen()) webSocket.send(chunk, { binary: !isText || !isUtf8(chunk) }, ended);
+    else ended();
   };
   return stream;
 }

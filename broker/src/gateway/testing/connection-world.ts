@@ -1,30 +1,88 @@
 import { defaultGroupId } from "../../domain/group-id.ts";
-import { createBroker, type RunningBroker } from "../../engine/create-broker.ts";
+import { createBroker } from "../../engine/create-broker.ts";
+import type { RunningBroker } from "../../engine/engine-options.ts";
 import { defaultEngineLimits, type EngineLimits } from "../../engine/limits.ts";
+import { asCaller, type CalledBroker } from "../../engine/testing/as-caller.ts";
 import { RecordingSink } from "../../engine/testing/recording-sink.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
-import { silentLogger } from "../../lib/logger.ts";
+import { type Logger, silentLogger } from "../../lib/logger.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import { createSystemRandomness } from "../../lib/system/randomness.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { MemoryBudget } from "../in-flight/memory-budget.ts";
+import type { Listener } from "../shared/connection/listener.ts";
 import { ConnectionMemory } from "../shared/connection/memory.ts";
 
-export interface EngineOptions {
+interface EngineOptions {
+  /** One that may take blocks back; of its own if left out. */
+  readonly chain?: MemoryChain | undefined;
   /** May give the ledger other answers. */
   readonly change?: ((ledger: Ledger) => void) | undefined;
   /** Limits of the engine that differ from its defaults. */
   readonly limits?: Partial<EngineLimits> | undefined;
 }
 
-/** An engine over a chain and a store in memory, for gateways whose clients hold a connection. */
-export function createMemoryEngine({ change = () => {}, limits }: EngineOptions): RunningBroker {
+export interface ConnectionWorldOptions extends EngineOptions {
+  readonly connectionsMax?: number;
+  /** Memory for what is unfinished. */
+  readonly memoryBytesMax?: number;
+  /** Of the event loop; its own if left out. */
+  readonly slices?: TimeSlices;
+}
+
+/** What the server of every protocol gets. */
+export interface ServerParts {
+  readonly broker: RunningBroker["calls"];
+  readonly logger: Logger;
+  readonly memory: ConnectionMemory;
+  readonly connectionsMax: number;
+  readonly slices: TimeSlices | undefined;
+}
+
+/** A broker over a chain in memory that listens on loopback. */
+export class ConnectionWorld<Server extends Listener> {
+  readonly broker: CalledBroker;
+  readonly server: Server;
+  /** Of the memory that its connections share, what they hold. */
+  readonly heldBytes: () => number;
+  port = 0;
+
+  protected constructor(
+    { connectionsMax = 1_000, memoryBytesMax = 2 ** 26, slices, ...engine }: ConnectionWorldOptions,
+    createServer: (parts: ServerParts) => Server,
+  ) {
+    const broker = createMemoryEngine(engine);
+    this.broker = asCaller(broker);
+    const [memory, heldBytes] = createConnectionMemory(memoryBytesMax);
+    this.heldBytes = heldBytes;
+    this.server = createServer({ broker: broker.calls, logger: silentLogger, memory, connectionsMax, slices });
+  }
+
+  protected async begin(): Promise<this> {
+    await this.broker.start();
+    this.port = Number(new URL(await this.server.listen({ host: "127.0.0.1", port: 0 })).port);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.server.drain();
+    await this.broker.stop(1_000);
+  }
+}
+
+/** An engine over a chain and a store in memory. */
+function createMemoryEngine({ chain, change = () => {}, limits }: EngineOptions): RunningBroker {
   const clock = createSystemClock();
-  const finality = { isFinal: true, confirmations: 0 };
-  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), ...finality });
+  const ledger = createMemoryLedger({
+    groupId: defaultGroupId,
+    chain: chain ?? new MemoryChain({ clock }),
+    isFinal: chain === undefined,
+    confirmations: 0,
+  });
   change(ledger);
   return createBroker({
     ledgers: [ledger],
@@ -42,7 +100,7 @@ export function createMemoryEngine({ change = () => {}, limits }: EngineOptions)
 }
 
 /** Memory of connections that counts for nobody else, and the bytes that they hold of it. */
-export function createConnectionMemory(bytesMax: number): [memory: ConnectionMemory, heldBytes: () => number] {
+function createConnectionMemory(bytesMax: number): [memory: ConnectionMemory, heldBytes: () => number] {
   let read: (() => number) | undefined;
   const watchBytesInFlight = (given: () => number): void => void (read = given);
   const budget = new MemoryBudget({ bytesMax, metrics: { connectionEnded: () => {}, watchBytesInFlight } });

@@ -35,6 +35,8 @@ export const sampleSubscription: SubscriptionStatus = {
   notifiedAt: Date.UTC(2026, 1, 3, 4, 5, 6, 789),
   failedAttempts: 0,
   failedMs: 0,
+  failingSince: 0,
+  retryAt: 0,
   owner: undefined,
   epoch: 0,
   createdAt: 0,

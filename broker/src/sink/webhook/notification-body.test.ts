@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { parseAnySubscriptionId } from "../../domain/subscription.ts";
+import { encodePing } from "./consent/ping.ts";
 import { NotificationEncoder } from "./notification-body.ts";
 import { notificationTo, sampleEvent } from "./testing/notification.ts";
 
@@ -25,6 +27,19 @@ test("JsonRPC: a request with the method onEvent and the eventId as id", () => {
     method: "onEvent",
     params: { subscriptionId, event },
   });
+});
+
+test("leaves the tenant out of the identifier, in callbacks and pings", () => {
+  const id = parseAnySubscriptionId(`acme/${subscriptionId}`);
+  for (const format of ["RESTful", "JsonRPC"] as const) {
+    const { subscription, ...rest } = notificationTo({ format });
+    const target = { ...subscription, id };
+    const bodies = [encoder.encode({ ...rest, subscription: target }), encodePing(target, "ping")].map(String);
+    for (const body of bodies) {
+      expect(body).toContain(`"subscriptionId":"${subscriptionId}"`);
+      expect(body).not.toContain("acme");
+    }
+  }
 });
 
 test("preserves every byte of the content", () => {

@@ -1,4 +1,5 @@
 import type { Event } from "../../domain/event.ts";
+import { toClientsId } from "../../domain/subscription.ts";
 import type { Notification } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 
@@ -19,7 +20,7 @@ export class NotificationEncoder {
   /** The body of a callback. RESTful: `{subscriptionId, event}`. JsonRPC: a request with the method `onEvent` and the eventId as id. */
   encode(notification: Notification): Buffer {
     const { subscription, eventId } = notification;
-    const members = `{"subscriptionId":${JSON.stringify(subscription.id)},"event":`;
+    const members = `{"subscriptionId":${JSON.stringify(toClientsId(subscription.id))},"event":`;
     const event = this.#encodeEvent(notification);
     if (subscription.format !== "JsonRPC") return joinBody(members, { event, after: "}" });
     return joinBody(`{"jsonrpc":"2.0","id":${JSON.stringify(eventId)},"method":"onEvent","params":${members}`, {

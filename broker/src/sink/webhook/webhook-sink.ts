@@ -55,7 +55,7 @@ export function createWebhookSink(options: WebhookSinkOptions): Sink {
 interface Sending {
   readonly parsed: CallbackUrl & { readonly isGood: true };
   readonly consent: Consent;
-  readonly signals: CallSignals;
+  readonly signals: CallSignals & Pick<AttemptOptions, "onAnswer">;
 }
 
 class WebhookSink implements Sink {
@@ -128,13 +128,13 @@ class WebhookSink implements Sink {
   attempt(
     notification: Notification,
     signal: CancelSignal,
-    { mayStart, stopping }: AttemptOptions = {},
+    { mayStart, stopping, onAnswer }: AttemptOptions = {},
   ): Promise<AttemptOutcome> {
     const { subscription } = notification;
     const parsed = this.#parseUrl(subscription);
     if (!parsed.isGood) return failed(`the url cannot be called: ${parsed.fault}`);
     if (this.#stopping.signal.aborted || signal.aborted) return failed("the broker is stopping");
-    const signals = { signal, stopping, mayStart };
+    const signals = { signal, stopping, mayStart, onAnswer };
     const consent = this.#consents.find(parsed.url);
     if (consent !== undefined) return this.#send(notification, { parsed, consent, signals });
     const asking = this.#consents.ask(subscription, parsed.url);
@@ -157,7 +157,10 @@ class WebhookSink implements Sink {
       timeoutMs: this.#timeoutMs,
       message: () => this.#toMessage(notification),
     };
-    return this.#caller.call(call, signals).then((end) => this.#judge(end, notification));
+    return this.#caller.call(call, signals).then((end) => {
+      if (end.kind === "answered") signals.onAnswer?.(end.answer);
+      return this.#judge(end, notification);
+    });
   }
 
   #toMessage(notification: Notification): Message {

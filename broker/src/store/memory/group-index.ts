@@ -1,5 +1,6 @@
 import { topicDigest } from "@stele/wire";
 import type { Event, EventBatch } from "../../domain/event.ts";
+import { isInRanges } from "../../domain/name-range.ts";
 import { endOfBlock, fromStored, type Position } from "../../domain/position.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -23,6 +24,7 @@ import {
   type Stretch,
   type StretchCounts,
   type TopicPage,
+  type TopicQuery,
   vanishedBatchesMax,
 } from "../../ports/store.ts";
 import {
@@ -153,8 +155,9 @@ export class GroupIndex {
     return this.#topicsOf(this.#namesByDigest.get(digest) ?? []);
   }
 
-  listTopics(offset: number, limit: number): TopicPage {
-    return { total: this.#names.length, topics: this.#topicsOf(this.#names.slice(offset, offset + limit)) };
+  listTopics({ offset, limit, ranges }: TopicQuery): TopicPage {
+    const names = ranges === undefined ? this.#names : this.#names.filter((name) => isInRanges(name, ranges));
+    return { total: names.length, topics: this.#topicsOf(names.slice(offset, offset + limit)) };
   }
 
   findBatch(event: Pick<Event, "topic" | "sequence">): EventBatch | undefined {

@@ -1,6 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { minOf, type Position, positionZero } from "../../domain/position.ts";
+import { countsFor, type StoredQuota } from "../../domain/quota.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type {
   FilterChange,
@@ -59,6 +60,8 @@ export class MemorySessions implements SessionStore, ShareStore {
     }
     if (claim.isStored && former === undefined && !claim.mayBegin) return { status: "full" };
     if (claim.isStored && this.#isStale(claim)) return { status: "went-back" };
+    const quota = former === undefined && claim.isStored ? this.#findExceeded(claim.quotas ?? []) : undefined;
+    if (quota !== undefined) return { status: "over-quota", quota };
     if (former !== undefined) {
       this.#delete(former.id);
       this.#options.onChanged?.(former.id);
@@ -213,6 +216,11 @@ export class MemorySessions implements SessionStore, ShareStore {
       this.#shares.keep(session, epoch);
       this.#options.onChanged?.(session.id);
     }
+  }
+
+  #findExceeded(quotas: readonly StoredQuota[]): StoredQuota | undefined {
+    const owners = quotas.length === 0 ? [] : [...this.#kept.values()].map(({ session }) => session.principal);
+    return quotas.find((quota) => owners.filter((owner) => countsFor(quota, owner)).length >= quota.max);
   }
 
   #detachedOf(groupId: GroupId): readonly (SessionKey & { readonly detachedAt: number })[] {

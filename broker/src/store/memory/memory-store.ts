@@ -1,9 +1,11 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import {
   isCallback,
+  nothingFailed,
   type Subscription,
   type SubscriptionId,
   type SubscriptionState,
@@ -22,6 +24,7 @@ import type {
   BatchRange,
   EventPlace,
   IndexedBlock,
+  HeldCount,
   IndexHead,
   InsertOutcome,
   Progress,
@@ -34,10 +37,13 @@ import type {
   StretchCounts,
   SubscriptionPage,
   TopicPage,
+  TopicQuery,
   TopicPlace,
 } from "../../ports/store.ts";
+import { matchesSearch, type SubscriptionMove, type SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { GroupIndex } from "./group-index.ts";
 import { MemoryGroups } from "./memory-groups.ts";
+import { findExceeded } from "./memory-quotas.ts";
 import { MemorySessions, type MemorySessionsOptions } from "./memory-sessions.ts";
 
 /** A store in the memory of its object. Its content survives `stop` and `start`, but not the process. */
@@ -129,8 +135,13 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.findTopicsByAddress(addresses) ?? [];
   }
 
-  async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
-    return this.#groups.get(groupId)?.listTopics(page.offset, page.limit) ?? { total: 0, topics: [] };
+  async listTopics(groupId: GroupId, query: TopicQuery): Promise<TopicPage> {
+    return this.#groups.get(groupId)?.listTopics(query) ?? { total: 0, topics: [] };
+  }
+
+  async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
+    const { topics } = await this.listTopics(groupId, { offset: 0, limit: Number.MAX_SAFE_INTEGER });
+    return topics.filter(({ name }) => name.startsWith(prefix) && !except.includes(name)).length;
   }
 
   async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
@@ -178,6 +189,15 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#subscriptions.size;
   }
 
+  async countHeld(): Promise<readonly HeldCount[]> {
+    const counts = new Map<string, HeldCount>();
+    for (const { groupId, state } of this.#subscriptions.values()) {
+      const key = `${state} ${groupId}`;
+      if (state !== "active") counts.set(key, { groupId, state, count: (counts.get(key)?.count ?? 0) + 1 });
+    }
+    return [...counts.values()];
+  }
+
   async countSubscriptionsTo(receiver: string): Promise<number> {
     return this.#countsByReceiver.get(receiver) ?? 0;
   }
@@ -190,30 +210,74 @@ export class MemoryStore extends MemoryGroups implements Store {
     return found.flatMap((id) => this.#subscriptions.get(id) ?? []);
   }
 
+  async searchSubscriptions(
+    search: SubscriptionSearch,
+    { after = "" as SubscriptionId, limit }: SubscriptionPage,
+  ): Promise<readonly Subscription[]> {
+    const found: Subscription[] = [];
+    for (const id of this.#idsInOrder()) {
+      const known = id > after ? this.#subscriptions.get(id) : undefined;
+      if (known !== undefined && matchesSearch(search, known)) found.push(known);
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
   /** Sorted again only after a change: a listing reads page after page. */
   #idsInOrder(): readonly SubscriptionId[] {
     this.#sortedIds ??= [...this.#subscriptions.keys()].toSorted();
     return this.#sortedIds;
   }
 
-  async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
+  async insertSubscription(
+    subscription: Subscription,
+    generation: number,
+    quotas: readonly StoredQuota[] = [],
+  ): Promise<InsertOutcome> {
     if (this.#subscriptions.has(subscription.id)) return "taken";
     const { groupId, cursor } = subscription;
     if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
+    const exceeded = findExceeded(quotas, this.#subscriptions.values(), subscription.delivery);
+    if (exceeded !== undefined) return exceeded;
     this.#subscriptions.set(subscription.id, subscription);
     this.#sortedIds = undefined;
     this.#count(subscription, 1);
     return "inserted";
   }
 
-  async updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean> {
+  async updateSubscription(
+    key: SubscriptionKey,
+    change: CallbackChange,
+    quotas: readonly StoredQuota[] = [],
+  ): Promise<boolean | OverQuota> {
     const known = this.#find(key);
     if (known === undefined) return false;
+    const others = [...this.#subscriptions.values()].filter(({ id }) => id !== key.id);
+    const exceeded = findExceeded(quotas, others, change.delivery);
+    if (exceeded !== undefined) return exceeded;
     this.#count(known, -1);
     this.#count(change, 1);
     const { delivery, state, principal } = change;
     const owned = principal === undefined ? {} : { principal };
-    return this.#change(key, { delivery, state, failedAttempts: 0, failedMs: 0, ...owned });
+    return this.#change(key, { delivery, state, ...nothingFailed, ...owned });
+  }
+
+  async moveSubscription(
+    key: Parameters<Store["moveSubscription"]>[0],
+    { delivery, ...direct }: SubscriptionMove,
+    generation: number,
+  ): ReturnType<Store["moveSubscription"]> {
+    const { cursor = positionZero } = direct;
+    if (cursor > positionZero && (this.#groups.get(key.groupId)?.generation ?? 0) !== generation) return "went-back";
+    const known = this.#find(key);
+    if (known === undefined) return "refused";
+    if (delivery !== undefined) {
+      this.#count(known, -1);
+      this.#count({ delivery }, 1);
+    }
+    const change = { ...direct, ...(delivery !== undefined && { delivery }) };
+    this.#change(key, { ...change, ...nothingFailed, epoch: key.epoch + 1 });
+    return "moved";
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
@@ -270,5 +334,6 @@ export class MemoryStore extends MemoryGroups implements Store {
 }
 
 function isFurther(row: Progress, known: Subscription): boolean {
-  return known.cursor < row.cursor || (known.cursor === row.cursor && known.failedMs < row.failedMs);
+  if (known.cursor !== row.cursor) return known.cursor < row.cursor;
+  return known.failedMs < row.failedMs || known.failingSince < row.failingSince || known.retryAt < row.retryAt;
 }

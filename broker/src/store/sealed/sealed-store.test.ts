@@ -18,6 +18,8 @@ describe("a sealed store", () => {
     ...subscriptionOf(1, { delivery: webhookTo({ secret: "the first secret" }) }),
     failedAttempts: 0,
     failedMs: 0,
+    failingSince: 0,
+    retryAt: 0,
   };
   const two = subscriptionOf(2, { delivery: webhookTo({ secret: "the second secret" }) });
   let lines: { readonly message: string; readonly fields: LogFields | undefined }[];

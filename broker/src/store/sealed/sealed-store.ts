@@ -36,12 +36,17 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
     },
     findSubscriptions: async (ids) => opener.openAll(await store.findSubscriptions(ids)),
     listSubscriptions: async (page) => opener.openAll(await store.listSubscriptions(page)),
-    insertSubscription: async (subscription, generation) => {
-      const delivery = seal(subscription.id, subscription.delivery);
-      return store.insertSubscription({ ...subscription, delivery }, generation);
+    searchSubscriptions: async (search, page) => opener.openAll(await store.searchSubscriptions(search, page)),
+    moveSubscription: async (key, { delivery, ...move }, generation) => {
+      const sealed = delivery === undefined ? move : { ...move, delivery: seal(key.id, delivery) };
+      return store.moveSubscription(key, sealed, generation);
     },
-    updateSubscription: async (key, change) => {
-      return store.updateSubscription(key, { ...change, delivery: seal(key.id, change.delivery) });
+    insertSubscription: async (subscription, generation, quotas) => {
+      const delivery = seal(subscription.id, subscription.delivery);
+      return store.insertSubscription({ ...subscription, delivery }, generation, quotas);
+    },
+    updateSubscription: async (key, change, quotas) => {
+      return store.updateSubscription(key, { ...change, delivery: seal(key.id, change.delivery) }, quotas);
     },
   };
 }
@@ -138,6 +143,8 @@ type Sealed =
   | "findSubscription"
   | "findSubscriptions"
   | "listSubscriptions"
+  | "searchSubscriptions"
+  | "moveSubscription"
   | "insertSubscription"
   | "updateSubscription";
 
@@ -155,6 +162,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     findTopic: (groupId, name) => store.findTopic(groupId, name),
     findTopics: (groupId, names) => store.findTopics(groupId, names),
     findTopicsByAddress: (groupId, addresses) => store.findTopicsByAddress(groupId, addresses),
+    countTopics: (groupId, prefix, except) => store.countTopics(groupId, prefix, except),
     listTopics: (groupId, page) => store.listTopics(groupId, page),
     findTopicsByDigest: (groupId, digest) => store.findTopicsByDigest(groupId, digest),
     findBatch: (groupId, event) => store.findBatch(groupId, event),
@@ -165,6 +173,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),
     countStretch: (groupId, stretch) => store.countStretch(groupId, stretch),
     countSubscriptions: () => store.countSubscriptions(),
+    countHeld: () => store.countHeld(),
     countSubscriptionsTo: (receiver) => store.countSubscriptionsTo(receiver),
     setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),
     deleteSubscription: (key) => store.deleteSubscription(key),

@@ -32,7 +32,7 @@ for (let number = head.blockNumber + 1; ; number += 1) {
   if (number % 5 !== 0) continue;
   const id = template.id.slice(0, -12) + number.toString(16).padStart(12, "0");
   await store.insertSubscription({ ...template, id, createdAt: number }, 0);
-  await store.saveProgress([{ id, epoch: 0, cursor: number * 2 ** 20, notifiedCount: number, notifiedAt: number, failedAttempts: 0, failedMs: 0 }]);
+  await store.saveProgress([{ id, epoch: 0, cursor: number * 2 ** 20, notifiedCount: number, notifiedAt: number, failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 }]);
   writeSync(1, "subscription " + number + "\\n");
 }
 `;

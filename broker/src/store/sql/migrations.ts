@@ -1,5 +1,7 @@
 import { type Kysely, sql } from "kysely";
+import { addRetryTimes } from "./add-retry-times.ts";
 import { coverRows } from "./cover-rows.ts";
+import { indexOwners } from "./index-owners.ts";
 import { startCheckSql } from "./session-rows.ts";
 import { ofShare } from "./share-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
@@ -19,6 +21,8 @@ const migrations: readonly Migration[] = [
   coverStarts,
   addGivenEpoch,
   coverRows,
+  indexOwners,
+  addRetryTimes,
 ];
 
 /** Newest version that this program knows. */

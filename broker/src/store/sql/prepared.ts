@@ -24,16 +24,14 @@ export interface Prepared<Values, Row> {
  */
 export function prepare<Values extends object, Row>(build: (values: Values) => Compilable<Row>): Prepared<Values, Row> {
   const compiled = build(standIns as Values).compile(); // The query builder passes stand-ins through unread.
-  const parametersOf = (values: Values): readonly unknown[] =>
-    compiled.parameters.map((parameter) => valueOf(parameter, values));
+  const names = compiled.parameters.map((parameter) => (parameter instanceof Placeholder ? parameter.name : undefined));
+  const parametersOf = (values: Values): readonly unknown[] => {
+    const named = values as Readonly<Record<string, unknown>>; // A stand-in has the name of a property of the values.
+    return names.map((name, index) => (name === undefined ? compiled.parameters[index] : named[name]));
+  };
   return {
     sql: compiled.sql,
     bind: (values) => ({ ...compiled, parameters: parametersOf(values) }),
     parametersOf,
   };
-}
-
-function valueOf(parameter: unknown, values: object): unknown {
-  // A stand-in has the name of a property of the values.
-  return parameter instanceof Placeholder ? (values as Record<string, unknown>)[parameter.name] : parameter;
 }

@@ -84,6 +84,8 @@ describe("query plans", () => {
           notified_at: 1,
           failed_attempts: 0,
           failed_ms: 0,
+          failing_since: 0,
+          retry_at: 0,
           progress_check: 1,
         }),
     ],

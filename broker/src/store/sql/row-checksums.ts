@@ -117,13 +117,15 @@ export const progressPrime = 2_147_483_647;
  * Value of `progress_check`: sums, so that the database can compute it when one statement changes many rows.
  */
 export function progressCheck(row: ProgressColumns): number {
-  const { cursor, notified_count, notified_at, failed_attempts, failed_ms, epoch } = row;
+  const { cursor, notified_count, notified_at, failed_attempts, failed_ms, failing_since, retry_at, epoch } = row;
   return (
     (cursor % progressPrime) * 3 +
     (notified_count % progressPrime) * 5 +
     (notified_at % progressPrime) * 7 +
     (failed_attempts % progressPrime) * 11 +
     (failed_ms % progressPrime) * 13 +
+    (failing_since % progressPrime) * 19 +
+    (retry_at % progressPrime) * 23 +
     (epoch % progressPrime) * 17
   );
 }
@@ -135,13 +137,14 @@ export function nextEpochCheckSql(epoch = sql<number>`epoch`): RawBuilder<number
 
 type ProgressColumns = Pick<
   SubscriptionTable,
-  "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "epoch"
+  "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "failing_since" | "retry_at" | "epoch"
 >;
 
 /** The same as an SQL expression, from expressions for the first three values. */
 export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
   return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7
     + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13
+    + (failing_since % ${progressPrime}) * 19 + (retry_at % ${progressPrime}) * 23
     + (epoch % ${progressPrime}) * 17`;
 }
 

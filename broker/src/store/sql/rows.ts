@@ -4,7 +4,7 @@ import { findReceiver } from "../../domain/receiver.ts";
 import {
   type Delivery,
   interfaceTypeOf,
-  type SessionProtocol,
+  type ListedProtocol,
   type Subscription,
   webhookFormats,
 } from "../../domain/subscription.ts";
@@ -119,7 +119,7 @@ export function toDeliveryColumns(delivery: Delivery): DeliveryColumns {
 function fromDeliveryColumns(row: DeliveryColumns): Delivery {
   const format = webhookFormats.find((one) => one === row.interface_type);
   if (format !== undefined) return { kind: "webhook", format, url: row.url, secret: row.secret ?? undefined };
-  return { kind: "session", protocol: row.interface_type as SessionProtocol, sessionId: row.url };
+  return { kind: "session", protocol: row.interface_type as ListedProtocol, sessionId: row.url };
 }
 
 export function toSubscriptionRow(subscription: Subscription): SubscriptionTable {
@@ -134,6 +134,8 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     notified_at: subscription.notifiedAt,
     failed_attempts: subscription.failedAttempts,
     failed_ms: subscription.failedMs,
+    failing_since: subscription.failingSince,
+    retry_at: subscription.retryAt,
     created_at: subscription.createdAt,
     owner: subscription.owner ?? null,
     epoch: subscription.epoch,
@@ -146,6 +148,8 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
       notified_at: subscription.notifiedAt,
       failed_attempts: subscription.failedAttempts,
       failed_ms: subscription.failedMs,
+      failing_since: subscription.failingSince,
+      retry_at: subscription.retryAt,
     }),
   });
 }
@@ -164,6 +168,8 @@ export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
     notifiedAt: row.notified_at,
     failedAttempts: row.failed_attempts,
     failedMs: row.failed_ms,
+    failingSince: row.failing_since,
+    retryAt: row.retry_at,
     createdAt: row.created_at,
     ...(row.principal !== null && { principal: row.principal }),
     owner: (row.owner ?? undefined) as Subscription["owner"],
@@ -183,6 +189,8 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
     notifiedAt: 0,
     failedAttempts: 0,
     failedMs: 0,
+    failingSince: 0,
+    retryAt: 0,
     createdAt: 0,
     owner: (row.owner ?? undefined) as Subscription["owner"],
     epoch: row.epoch,

@@ -131,6 +131,8 @@ export interface SubscriptionTable {
   readonly notified_at: number;
   readonly failed_attempts: number;
   readonly failed_ms: number;
+  readonly failing_since: number;
+  readonly retry_at: number;
   readonly created_at: number;
   readonly owner: string | null;
   readonly epoch: number;
@@ -298,7 +300,16 @@ export interface Schema {
 /** One subscription's cursor, as columns. */
 export type ProgressRow = Pick<
   SubscriptionTable,
-  "id" | "epoch" | "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "progress_check"
+  | "id"
+  | "epoch"
+  | "cursor"
+  | "notified_count"
+  | "notified_at"
+  | "failed_attempts"
+  | "failed_ms"
+  | "failing_since"
+  | "retry_at"
+  | "progress_check"
 >;
 
 /** `shared` excludes only `exclusive` holders. */
@@ -341,6 +352,8 @@ export interface SqlDatabase {
   readonly holdLease: (transaction: Transaction<Schema>, lease: GroupLease) => Promise<boolean>;
   /** Sends a hint to all listening processes once the transaction is committed. */
   readonly notify: (transaction: Transaction<Schema>, hint: Hint) => Promise<void>;
+  /** A column of texts that sorts by its bytes in every database. */
+  readonly byBytes: (column: string) => RawBuilder<string>;
   /** Any number of values as one column of a query. */
   readonly column: (values: readonly string[]) => RawBuilder<string>;
   /** The places as a table with the columns topic, after and place, which counts from 0. */

@@ -164,6 +164,8 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
           notifiedAt: 1_800_000_000_000,
           failedAttempts: 0,
           failedMs: 0,
+          failingSince: 0,
+          retryAt: 0,
         },
       ]);
       await store.setSubscriptionState({ id, epoch: 0 }, "suspended");

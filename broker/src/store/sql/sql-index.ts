@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, Kysely, Transaction } from "kysely";
+import { type Compilable, type CompiledQuery, type Kysely, sql, type Transaction } from "kysely";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
@@ -21,11 +21,12 @@ import {
   type Stretch,
   type StretchCounts,
   type TopicPage,
+  type TopicQuery,
   type TopicPlace,
 } from "../../ports/store.ts";
 import { type IndexPlan, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
 import { countEventsAfterEach, countStretch } from "./count-events.ts";
-import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries } from "./index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries, topicsIn } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { findRetained, listRetained, saveRetained } from "./retained-rows.ts";
 import { checkRow, withChecksum } from "./row-checksums.ts";
@@ -148,10 +149,23 @@ export class SqlIndex {
   }
 
   /** Topics are only deleted from the newest back, so that the newest ordinal is their number. */
-  async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
+  async listTopics(groupId: GroupId, { ranges, ...page }: TopicQuery): Promise<TopicPage> {
+    if (ranges !== undefined) return this.#listTopicsIn(groupId, { ...page, ranges });
     const rows = await this.#read(this.#queries.listTopics.bind({ groupId, ...page }));
     const total = await this.#countTopics(this.#database, groupId);
     return { total, topics: this.#topicsOf(rows) };
+  }
+
+  /** No character comes between a slash and "0". */
+  async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
+    const name = this.#shared.byBytes("name");
+    const counting = this.#database
+      .selectFrom("topics")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("group_id", "=", groupId)
+      .where(sql<boolean>`${name} >= ${prefix} and ${name} < ${`${prefix.slice(0, -1)}0`}`);
+    const others = except.length === 0 ? counting : counting.where("name", "not in", this.#shared.column(except));
+    return (await others.executeTakeFirstOrThrow()).count;
   }
 
   async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
@@ -292,6 +306,13 @@ export class SqlIndex {
       for (const row of rows) found.push(this.#toKeyed(row));
     }
     return found;
+  }
+
+  async #listTopicsIn(groupId: GroupId, { offset, limit, ranges = [] }: TopicQuery): Promise<TopicPage> {
+    const some = topicsIn(this.#shared, groupId, ranges);
+    const rows = await some.selectAll().orderBy("ordinal").limit(limit).offset(offset).execute();
+    const counted = await some.select(({ fn }) => fn.countAll<number | string>().as("total")).executeTakeFirstOrThrow();
+    return { total: Number(counted.total), topics: this.#topicsOf(rows) };
   }
 
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {

@@ -38,6 +38,7 @@ import {
   withLegacy,
 } from "./session-rows.ts";
 import { keepShared, settle, SqlShares } from "./sql-shares.ts";
+import { findExceededSession } from "./stored-quotas.ts";
 import { goingBack } from "./sql-subscriptions.ts";
 
 /** The sessions' part of the store. */
@@ -299,6 +300,11 @@ export class SqlSessions implements SessionStore, ShareStore {
   ): Promise<SessionClaimed> {
     const { position, generation, groupId, isStored, mayBegin } = claim;
     if (isStored && former === undefined && !mayBegin) return { status: "full" };
+    const exceeded =
+      isStored && former === undefined
+        ? await findExceededSession(this.#database, transaction, claim.quotas ?? [])
+        : undefined;
+    if (exceeded !== undefined) return exceeded;
     const isPlaced = isStored && position > positionZero;
     if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "went-back" };
     if (former !== undefined) {

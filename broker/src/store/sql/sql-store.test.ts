@@ -76,6 +76,8 @@ describe("the SQLite store", () => {
         notifiedAt: 1_800_000_000_000,
         failedAttempts: 0,
         failedMs: 0,
+        failingSince: 0,
+        retryAt: 0,
       },
     ]);
     const snapshot = async () => ({

@@ -1,6 +1,7 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
+import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -18,6 +19,7 @@ import type {
   BatchRange,
   EventPlace,
   IndexedBlock,
+  HeldCount,
   IndexHead,
   InsertOutcome,
   Progress,
@@ -30,8 +32,10 @@ import type {
   StretchCounts,
   SubscriptionPage,
   TopicPage,
+  TopicQuery,
   TopicPlace,
 } from "../../ports/store.ts";
+import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { emptyDamagedIndex } from "./check-index.ts";
 import { dropDamagedSessions } from "./check-sessions.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
@@ -175,8 +179,12 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.findTopicsByAddress(groupId, addresses);
   }
 
-  async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
-    return this.#parts().index.listTopics(groupId, page);
+  async listTopics(groupId: GroupId, query: TopicQuery): Promise<TopicPage> {
+    return this.#parts().index.listTopics(groupId, query);
+  }
+
+  async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
+    return this.#parts().index.countTopics(groupId, prefix, except);
   }
 
   async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
@@ -223,6 +231,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.count();
   }
 
+  async countHeld(): Promise<readonly HeldCount[]> {
+    return this.#parts().subscriptions.countHeld();
+  }
+
   async countSubscriptionsTo(receiver: string): Promise<number> {
     return this.#parts().subscriptions.countTo(receiver);
   }
@@ -231,12 +243,32 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.list(page);
   }
 
-  async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
-    return this.#parts().subscriptions.insert(subscription, generation);
+  async searchSubscriptions(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]> {
+    return this.#parts().subscriptions.search(search, page);
   }
 
-  async updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean> {
-    return this.#parts().subscriptions.update(key, change);
+  async insertSubscription(
+    subscription: Subscription,
+    generation: number,
+    quotas: readonly StoredQuota[] = [],
+  ): Promise<InsertOutcome> {
+    return this.#parts().subscriptions.insert({ subscription, generation, quotas });
+  }
+
+  async updateSubscription(
+    key: SubscriptionKey,
+    change: CallbackChange,
+    quotas: readonly StoredQuota[] = [],
+  ): Promise<boolean | OverQuota> {
+    return this.#parts().subscriptions.update(key, change, quotas);
+  }
+
+  async moveSubscription(
+    key: Parameters<Store["moveSubscription"]>[0],
+    move: SubscriptionMove,
+    generation: number,
+  ): ReturnType<Store["moveSubscription"]> {
+    return this.#parts().subscriptions.move(key, move, generation);
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {

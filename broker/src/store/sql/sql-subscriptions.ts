@@ -1,26 +1,38 @@
 import type { CompiledQuery, Transaction } from "kysely";
-import { positionZero } from "../../domain/position.ts";
+import { type Position, positionZero } from "../../domain/position.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
+import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
 import { GroupCommit } from "../../lib/group-commit.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
-import type { CallbackChange, InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
+import type { CallbackChange, HeldCount, InsertOutcome, Progress, Store, SubscriptionPage } from "../../ports/store.ts";
+import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import { fromSubscriptionRow, toDeliveryColumns, toSubscriptionRow } from "./rows.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
+import { QuotaTallies } from "./stored-quotas.ts";
 import { StoreError } from "./store-error.ts";
-import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
+import {
+  createSubscriptionQueries,
+  findSubscriptions,
+  searchSubscriptions,
+  type SubscriptionQueries,
+} from "./subscription-queries.ts";
 
 interface NewSubscription {
   readonly subscription: Subscription;
   /** Of the index in which its cursor lies. */
   readonly generation: number;
+  readonly quotas: readonly StoredQuota[];
 }
 
 type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTable>;
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
+
+/** The columns of a subscription whose receiver works. */
+const nothingFailed = { failed_attempts: 0, failed_ms: 0, failing_since: 0, retry_at: 0 };
 
 /** Subscriptions that one transaction inserts. */
 const insertedTogetherMax = 256;
@@ -59,9 +71,21 @@ export class SqlSubscriptions {
     return rows.map(fromSubscriptionRow);
   }
 
+  async search(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]> {
+    const rows = await searchSubscriptions(this.#database, search, page).execute();
+    return rows.map(fromSubscriptionRow);
+  }
+
   async count(): Promise<number> {
     const { rows } = await this.#database.relaxed.executeQuery(this.#queries.count.bind({}));
     return rows[0]?.count ?? 0;
+  }
+
+  async countHeld(): Promise<readonly HeldCount[]> {
+    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.countHeld.bind({}));
+    return rows.map(({ group_id, state, count }) => {
+      return { groupId: group_id as GroupId, state: state as SubscriptionState, count }; // As they were written.
+    });
   }
 
   async countTo(receiver: string): Promise<number> {
@@ -70,10 +94,10 @@ export class SqlSubscriptions {
   }
 
   /** Inserts of a group that arrive while a transaction is in progress share the next one: one commit for all of them. */
-  async insert(subscription: Subscription, generation: number): Promise<InsertOutcome> {
-    const { groupId } = subscription;
+  async insert(row: NewSubscription): Promise<InsertOutcome> {
+    const { groupId } = row.subscription;
     const inserts = this.#inserts.get(groupId) ?? this.#groupInserts(groupId);
-    return inserts.add({ subscription, generation });
+    return inserts.add(row);
   }
 
   #groupInserts(groupId: GroupId): GroupCommit<NewSubscription, InsertOutcome> {
@@ -91,24 +115,76 @@ export class SqlSubscriptions {
       await this.#database.lock(transaction, goingBack(groupId), "shared");
       const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
       const current = heads[0]?.generation ?? 0;
-      const due = items.filter((item) => isInIndex(item, current));
-      const rows = new Map(due.map(({ subscription }) => [subscription.id, subscription]));
+      const isValid = ({ subscription: { cursor }, generation }: NewSubscription): boolean =>
+        isInIndex(cursor, { generation, current });
+      const due = items.filter(isValid);
+      const refused = await this.#findOverQuota(transaction, due);
+      const admitted = due.filter((item) => !refused.has(item));
+      const rows = new Map(admitted.map(({ subscription }) => [subscription.id, subscription]));
       // In the order of identifiers: transactions of two nodes that insert the same ones must not deadlock.
       const ordered = [...rows.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
       const made = await this.#database.rowWriter.insertSubscriptions(transaction, ordered.map(toSubscriptionRow));
       const inserted = new Set(made.map(({ id }) => id));
       return items.map((item) => {
-        if (!isInIndex(item, current)) return "went-back";
+        if (!isValid(item)) return "went-back";
+        const exceeded = refused.get(item);
+        if (exceeded !== undefined) return exceeded;
         const { id } = item.subscription;
         return rows.get(id) === item.subscription && inserted.has(id) ? "inserted" : "taken";
       });
     });
   }
 
-  async update(key: SubscriptionKey, { delivery, state, principal }: CallbackChange): Promise<boolean> {
+  async #findOverQuota(
+    transaction: Transaction<Schema>,
+    items: readonly NewSubscription[],
+  ): Promise<ReadonlyMap<NewSubscription, OverQuota>> {
+    const all = items.flatMap(({ quotas }) => quotas);
+    if (all.length === 0) return new Map();
+    const tallies = await QuotaTallies.read(this.#database, transaction, { quotas: all });
+    const entries = items.flatMap((item): readonly [NewSubscription, OverQuota][] => {
+      const exceeded = tallies.admit(item.quotas, toDeliveryColumns(item.subscription.delivery));
+      return exceeded === undefined ? [] : [[item, exceeded]];
+    });
+    return new Map(entries);
+  }
+
+  async update(
+    { id, epoch }: SubscriptionKey,
+    { delivery, state, principal }: CallbackChange,
+    quotas: readonly StoredQuota[],
+  ): Promise<boolean | OverQuota> {
     const owned = principal === undefined ? {} : { principal };
-    const columns = { ...toDeliveryColumns(delivery), state, failed_attempts: 0, failed_ms: 0, ...owned };
-    return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...columns });
+    const columns = { ...toDeliveryColumns(delivery), state, ...nothingFailed, ...owned };
+    return this.#database.durable.transaction().execute(async (transaction) => {
+      if (quotas.length > 0) {
+        const tallies = await QuotaTallies.read(this.#database, transaction, { quotas, except: id });
+        const exceeded = tallies.admit(quotas, columns);
+        if (exceeded !== undefined) return exceeded;
+      }
+      return this.#changeWithin(transaction, (row) => row.epoch === epoch, { id, ...columns });
+    });
+  }
+
+  async move(
+    { id, epoch, groupId }: Parameters<Store["moveSubscription"]>[0],
+    { cursor, delivery, ...direct }: SubscriptionMove,
+    generation: number,
+  ): ReturnType<Store["moveSubscription"]> {
+    return this.#database.durable.transaction().execute(async (transaction) => {
+      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
+      const current = heads[0]?.generation ?? 0;
+      if (cursor !== undefined && !isInIndex(cursor, { generation, current })) return "went-back";
+      const change = {
+        ...direct,
+        ...(cursor !== undefined && { cursor }),
+        ...(delivery !== undefined && toDeliveryColumns(delivery)),
+      };
+      const isDue = (row: SubscriptionTable): boolean => row.epoch === epoch;
+      const next = { id, ...change, ...nothingFailed, epoch: epoch + 1 };
+      return (await this.#changeWithin(transaction, isDue, next)) ? "moved" : "refused";
+    });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
@@ -133,16 +209,18 @@ export class SqlSubscriptions {
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     if (rows.length === 0) return [];
     const refused = await this.#database.saveProgress(
-      rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs }) => {
+      rows.map((row) => {
         const progress = {
-          epoch,
-          cursor,
-          notified_count: notifiedCount,
-          notified_at: notifiedAt,
-          failed_attempts: failedAttempts,
-          failed_ms: failedMs,
+          epoch: row.epoch,
+          cursor: row.cursor,
+          notified_count: row.notifiedCount,
+          notified_at: row.notifiedAt,
+          failed_attempts: row.failedAttempts,
+          failed_ms: row.failedMs,
+          failing_since: row.failingSince,
+          retry_at: row.retryAt,
         };
-        return { id, ...progress, progress_check: progressCheck(progress) };
+        return { id: row.id, ...progress, progress_check: progressCheck(progress) };
       }),
     );
     return refused as readonly SubscriptionId[]; // Some of those given.
@@ -176,8 +254,11 @@ export class SqlSubscriptions {
 }
 
 /** A cursor before every event cannot point to an event that a rollback removed. */
-function isInIndex({ subscription, generation }: NewSubscription, current: number): boolean {
-  return subscription.cursor <= positionZero || generation === current;
+function isInIndex(
+  cursor: Position,
+  { generation, current }: { readonly generation: number; readonly current: number },
+): boolean {
+  return cursor <= positionZero || generation === current;
 }
 
 function toKey({ id, epoch }: SubscriptionKey): SubscriptionKey {

@@ -1,7 +1,7 @@
 import { toBuffer } from "@stele/eth/node";
 import { COINBASE } from "../../blocks/header.ts";
 import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
-import type { Machine } from "./machine.ts";
+import type { Code, Machine, Step } from "./machine.ts";
 import * as words from "./word.ts";
 import { fromBytes, toBytes, toWord, WORD_BYTES, type Word } from "./word.ts";
 
@@ -12,7 +12,15 @@ export interface Instruction {
   readonly needs: number;
   /** Change of the number of words on the stack. */
   readonly grows: number;
-  run(machine: Machine): void;
+  readonly run: Step;
+  /** Whether it jumps, ends the execution, or looks at the gas: then nothing behind it may be charged before it. */
+  readonly isLast?: true;
+  /** Of one that does nothing but push this. */
+  readonly constant?: (code: Code, at: number) => Word;
+  /** Bytes behind the opcode that belong to it. */
+  readonly operandBytes?: number;
+  /** Of one that does nothing but compute its result of two words: the same with a known upper word. */
+  readonly given?: (upper: Word) => (lower: Word) => Word;
 }
 
 const BASE = 2;
@@ -82,13 +90,13 @@ function arithmetic(): Family {
     0x13: binary(VERY_LOW, words.signedGreaterThan),
     0x14: binary(VERY_LOW, words.equal),
     0x15: unary((word) => (word === 0 ? 1 : 0)),
-    0x16: binary(VERY_LOW, words.and),
+    0x16: binary(VERY_LOW, words.and, words.andWith),
     0x17: binary(VERY_LOW, words.or),
     0x18: binary(VERY_LOW, words.exclusiveOr),
     0x19: unary(words.not),
     0x1a: binary(VERY_LOW, words.byteAt),
-    0x1b: binary(VERY_LOW, words.shiftLeft),
-    0x1c: binary(VERY_LOW, words.shiftRight),
+    0x1b: binary(VERY_LOW, words.shiftLeft, words.shiftLeftBy),
+    0x1c: binary(VERY_LOW, words.shiftRight, words.shiftRightBy),
     0x1d: binary(VERY_LOW, words.signedShiftRight),
   };
 }
@@ -102,8 +110,8 @@ function environment(): Family {
     0x35: { gas: VERY_LOW, needs: 1, grows: 0, run: loadInput },
     0x36: read(({ input }) => input.length),
     0x37: copy(({ input }) => input),
-    0x38: read(({ program }) => program.code.length),
-    0x39: copy(({ program }) => program.code),
+    0x38: constant(({ bytes }) => bytes.length),
+    0x39: copy(({ program }) => program.code.bytes),
     0x3a: read(({ context }) => toWord(context.message.gasPrice)),
     0x3d: read(() => 0), // nothing is called, and a contract that is made returns nothing
     0x41: read(() => fromBytes(COINBASE)),
@@ -112,10 +120,10 @@ function environment(): Family {
     0x45: read(({ context }) => toWord(context.block.header.gasLimit)),
     0x46: read(({ context }) => context.chainId),
     0x48: read(({ context }) => toWord(context.block.header.baseFeePerGas)),
-    0x58: read(({ at }) => at - 1),
+    0x58: constant((_, at) => at),
     0x59: read(({ memory }) => memory.size),
-    0x5a: read(({ gas }) => gas),
-    0x5f: read(() => 0),
+    0x5a: { ...read(({ gas }) => gas), isLast: true },
+    0x5f: constant(() => 0),
   };
 }
 
@@ -126,20 +134,20 @@ function memoryAndStorage(): Family {
     0x52: { gas: VERY_LOW, needs: 2, grows: -2, run: storeMemory },
     0x53: { gas: VERY_LOW, needs: 2, grows: -2, run: storeByte },
     0x54: { gas: 0, needs: 1, grows: 0, run: loadSlot },
-    0x55: { gas: 0, needs: 2, grows: -2, run: storeSlot },
+    0x55: { gas: 0, needs: 2, grows: -2, run: storeSlot, isLast: true },
     0x5e: { gas: VERY_LOW, needs: 3, grows: -3, run: moveMemory },
   };
 }
 
 function control(): Family {
   return {
-    0x00: { gas: 0, needs: 0, grows: 0, run: stop },
+    0x00: { gas: 0, needs: 0, grows: 0, run: stop, isLast: true },
     0x50: { gas: BASE, needs: 1, grows: -1, run: (machine) => void machine.pop() },
-    0x56: { gas: MIDDLE, needs: 1, grows: -1, run: (machine) => machine.jump(machine.pop()) },
-    0x57: { gas: HIGH, needs: 2, grows: -2, run: jumpIf },
+    0x56: { gas: MIDDLE, needs: 1, grows: -1, run: (machine) => machine.jump(machine.pop()), isLast: true },
+    0x57: { gas: HIGH, needs: 2, grows: -2, run: jumpIf, isLast: true },
     0x5b: { gas: JUMPDEST_GAS, needs: 0, grows: 0, run: () => undefined },
-    0xf3: { gas: 0, needs: 2, grows: -2, run: giveBack },
-    0xf5: { gas: CREATE_GAS, needs: 4, grows: -3, run: create },
+    0xf3: { gas: 0, needs: 2, grows: -2, run: giveBack, isLast: true },
+    0xf5: { gas: CREATE_GAS, needs: 4, grows: -3, run: create, isLast: true },
   };
 }
 
@@ -147,8 +155,19 @@ function unary(compute: (a: Word) => Word): Instruction {
   return { gas: VERY_LOW, needs: 1, grows: 0, run: (machine) => machine.push(compute(machine.pop())) };
 }
 
-function binary(gas: number, compute: (a: Word, b: Word) => Word): Instruction {
-  return { gas, needs: 2, grows: -1, run: (machine) => machine.push(compute(machine.pop(), machine.pop())) };
+type Compute = (a: Word, b: Word) => Word;
+
+function binary(gas: number, compute: Compute, given = givenTo(compute)): Instruction {
+  const run: Step = ({ stack }) => {
+    const upper = stack.pop() ?? 0;
+    const place = stack.length - 1;
+    stack[place] = compute(upper, stack[place] ?? 0);
+  };
+  return { gas, needs: 2, grows: -1, run, given };
+}
+
+function givenTo(compute: Compute): NonNullable<Instruction["given"]> {
+  return (upper) => (lower) => compute(upper, lower);
 }
 
 function ternary(compute: (a: Word, b: Word, c: Word) => Word): Instruction {
@@ -160,12 +179,13 @@ function read(value: (machine: Machine) => Word): Instruction {
   return { gas: BASE, needs: 0, grows: 1, run: (machine) => machine.push(value(machine)) };
 }
 
+/** What it pushes is known from the code. */
+function constant(value: NonNullable<Instruction["constant"]>): Instruction {
+  return { ...read(() => 0), constant: value };
+}
+
 function push(count: number): Instruction {
-  const run = (machine: Machine): void => {
-    machine.push(machine.program.pushes[machine.at - 1] ?? 0);
-    machine.at += count;
-  };
-  return { gas: VERY_LOW, needs: 0, grows: 1, run };
+  return { ...constant(({ pushes }, at) => pushes[at] ?? 0), gas: VERY_LOW, operandBytes: count };
 }
 
 function duplicate(depth: number): Instruction {

@@ -2,9 +2,40 @@ import type { Log } from "../../blocks/log.ts";
 import type { EvmBlock } from "../evm.ts";
 import type { Message } from "../execute.ts";
 import { Memory } from "./memory.ts";
-import type { Program } from "./program.ts";
 import { type SlotReader, Slots } from "./slots.ts";
 import { fromBytes, type Word } from "./word.ts";
+
+/** One instruction, or several that are joined. */
+export type Step = (machine: Machine) => void;
+
+/** Instructions that run one after another: nothing jumps between them. Gas and stack are checked once for all of them. */
+export interface Block {
+  readonly steps: readonly Step[];
+  /** Of all its instructions, besides what depends on their operands. */
+  readonly gas: number;
+  /** Words that must be on the stack before. */
+  readonly needs: number;
+  /** Most words that it has on the stack beyond those before. */
+  readonly grows: number;
+  /** Where the code goes on, unless the block jumps. */
+  readonly next: number;
+}
+
+/** A contract's code, analysed once. */
+export interface Code {
+  readonly bytes: Buffer;
+  /** 1 where a jump may land. */
+  readonly targets: Uint8Array;
+  /** What the PUSH at a place pushes. */
+  readonly pushes: readonly Word[];
+}
+
+/** Code that can run. */
+export interface Program {
+  readonly code: Code;
+  /** The block that begins at a place where a jump may land, or where another block ended; undefined if its first instruction is missing. */
+  blockAt(at: number): Block | undefined;
+}
 
 /** What the environment instructions answer. */
 export interface CallContext {
@@ -87,13 +118,14 @@ export class Machine {
 
   /** As `charge`, with what it costs to have a range in memory. */
   chargeRange(offset: Word, length: Word, gas = 0): boolean {
+    if (this.memory.has(offset, length)) return gas === 0 || this.charge(gas);
     if (!this.charge(gas + this.memory.costOf(offset, length))) return false;
     this.memory.grow(offset, length);
     return true;
   }
 
   jump(target: Word): void {
-    if (typeof target === "number" && this.program.targets[target] === 1) this.at = target;
+    if (typeof target === "number" && this.program.code.targets[target] === 1) this.at = target;
     else this.ending = "left";
   }
 }

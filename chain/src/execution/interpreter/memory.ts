@@ -15,6 +15,11 @@ export class Memory {
     return this.#words * WORD_BYTES;
   }
 
+  /** Whether a range is in use already, and so costs nothing. */
+  has(offset: Word, length: Word): boolean {
+    return typeof offset === "number" && typeof length === "number" && offset + length <= this.#words * WORD_BYTES;
+  }
+
   /** Gas for reaching a range for the first time; infinite where no gas could ever pay for it. */
   costOf(offset: Word, length: Word): number {
     if (length === 0) return 0;

@@ -1,20 +1,20 @@
-import { INSTRUCTIONS } from "./instructions.ts";
 import type { Ending, Machine } from "./machine.ts";
 
 /** Most words on the stack (Yellow Paper, section 9.1). */
 const STACK_WORDS_MAX = 1_024;
 
-/** Runs the machine's code to its end, which code that runs out is as well. */
+/** Runs the machine's code to its end, which code that runs out is as well. What a block cannot pay for or has no stack for is left to the EVM. */
 export function run(machine: Machine): Ending {
-  const { code } = machine.program;
-  const { stack } = machine;
-  while (machine.ending === undefined) {
-    const instruction = INSTRUCTIONS[code[machine.at] ?? 0];
-    if (instruction === undefined) return "left";
-    if (stack.length < instruction.needs || stack.length + instruction.grows > STACK_WORDS_MAX) return "left";
-    machine.at += 1;
-    if (!machine.charge(instruction.gas)) return "left";
-    instruction.run(machine);
+  const { program, stack } = machine;
+  for (;;) {
+    const block = program.blockAt(machine.at);
+    if (block === undefined || stack.length < block.needs || stack.length + block.grows > STACK_WORDS_MAX)
+      return "left";
+    if (!machine.charge(block.gas)) return "left";
+    machine.at = block.next;
+    for (const step of block.steps) {
+      step(machine);
+      if (machine.ending !== undefined) return machine.ending;
+    }
   }
-  return machine.ending;
 }

@@ -18,6 +18,8 @@ const HALF = 2 ** HALF_BITS;
 /** Upper 32 bits of the first number that takes a bigint. */
 const UPPER_END = 2 ** 21;
 const LARGEST_SMALL = 0x7fff_ffff;
+/** Of the largest number. */
+const NUMBER_BITS = 53;
 
 /** The word with the value of a bigint from 0 to 2^256 − 1. */
 export function toWord(value: bigint): Word {
@@ -151,6 +153,24 @@ export function and(a: Word, b: Word): Word {
   return toWord(BigInt(a) & BigInt(b));
 }
 
+/** As `and` with a known word, which is mostly a mask of the lowest bits. */
+export function andWith(mask: Word): (value: Word) => Word {
+  const bits = bitsOfMask(mask);
+  if (bits === undefined) return (value) => and(mask, value);
+  // What is above a mask is above its number too, so the mask is a number then.
+  return (value) => {
+    if (typeof value === "number") return value <= mask ? value : value % (Number(mask) + 1);
+    return bits <= NUMBER_BITS ? Number(BigInt.asUintN(bits, value)) : toWord(BigInt.asUintN(bits, value));
+  };
+}
+
+/** How many of the lowest bits a word has, and no others; undefined if it has others. */
+function bitsOfMask(mask: Word): number | undefined {
+  const next = BigInt(mask) + 1n;
+  const bits = next.toString(2).length - 1;
+  return next === 1n << BigInt(bits) ? bits : undefined;
+}
+
 export function or(a: Word, b: Word): Word {
   if (isSmall(a) && isSmall(b)) return a | b;
   return toWord(BigInt(a) | BigInt(b));
@@ -176,10 +196,29 @@ export function shiftLeft(shift: Word, value: Word): Word {
   return wrap(BigInt(value) << BigInt(shift));
 }
 
+/** As `shiftLeft` by a known number of bits. */
+export function shiftLeftBy(shift: Word): (value: Word) => Word {
+  if (shift >= WORD_BITS) return () => 0;
+  const factor = 2 ** Number(shift);
+  const bits = BigInt(shift);
+  return (value) => {
+    if (typeof value === "number" && value * factor <= LARGEST_NUMBER) return value * factor;
+    return wrap(BigInt(value) << bits);
+  };
+}
+
 export function shiftRight(shift: Word, value: Word): Word {
   if (shift >= WORD_BITS) return 0;
   if (typeof value === "number") return Math.floor(value / 2 ** Number(shift));
   return toWord(value >> BigInt(shift));
+}
+
+/** As `shiftRight` by a known number of bits. */
+export function shiftRightBy(shift: Word): (value: Word) => Word {
+  if (shift >= WORD_BITS) return () => 0;
+  const divisor = 2 ** Number(shift);
+  const bits = BigInt(shift);
+  return (value) => (typeof value === "number" ? Math.floor(value / divisor) : toWord(value >> bits));
 }
 
 export function signedShiftRight(shift: Word, value: Word): Word {

@@ -23,9 +23,9 @@ class StalledSocket extends Duplex {
     this.#resume?.();
   }
 
-  override write(chunk: Buffer): boolean {
+  override write(chunk: Buffer, callback?: unknown): boolean {
     this.chunks += 1;
-    return super.write(chunk);
+    return super.write(chunk, callback as () => void); // as the outbox calls it
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
@@ -85,4 +85,41 @@ it("says drain after it had no room, also if the socket takes all at once", asyn
   expect(outbox.hasRoom).toBe(false);
   await drained;
   expect(outbox.hasRoom).toBe(true);
+});
+
+it("says which bytes the system has taken", async () => {
+  const socket = new StalledSocket();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  const taken: number[] = [];
+  for (const turn of [1, 2]) {
+    expect(outbox.write(Buffer.alloc(10), () => void taken.push(turn))).toBe(true);
+    outbox.write(Buffer.alloc(10));
+    await setImmediate();
+  }
+  expect(taken).toEqual([]);
+  outbox.close();
+  socket.end();
+  const settled = outbox.settled();
+  socket.startReading();
+  await settled;
+  expect(taken).toEqual([1, 2]);
+  expect(outbox.write(Buffer.alloc(1), () => void taken.push(3))).toBe(false);
+  await outbox.settled();
+});
+
+it("never says that bytes were taken if the connection breaks before", async () => {
+  const socket = new StalledSocket();
+  socket.on("error", () => {});
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  const taken: number[] = [];
+  for (const turn of [1, 2]) {
+    outbox.write(Buffer.alloc(10), () => void taken.push(turn));
+    await setImmediate();
+  }
+  outbox.close();
+  const settled = outbox.settled();
+  socket.destroy(new Error("reset"));
+  await settled;
+  await setImmediate();
+  expect(taken).toEqual([]);
 });

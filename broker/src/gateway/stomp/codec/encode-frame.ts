@@ -24,11 +24,14 @@ export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, ve
   return bytes;
 }
 
+/** Headers that give the client its own text. They are never left out: what a version has no escape for goes back as it came. */
+const echoed: ReadonlySet<string> = new Set(["receipt-id", "subscription"]);
+
 function encodeHeaders(headers: Headers, version: Version): string {
   let text = "";
   for (const [name, value] of headers) {
     const escapedName = escapeHeader(name, { version, isName: true });
-    const escapedValue = escapeHeader(value, { version, isName: false });
+    const escapedValue = escapeHeader(value, { version, isName: false }) ?? (echoed.has(name) ? value : undefined);
     if (escapedName !== undefined && escapedName !== "" && escapedValue !== undefined)
       text += `${escapedName}:${escapedValue}\n`;
   }

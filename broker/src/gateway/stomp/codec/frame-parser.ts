@@ -157,12 +157,19 @@ export class FrameParser {
     const [commandLine = "", ...lines] = toLines(bytes);
     this.#pending.consume(end);
     [this.#scanned, this.#lineStart, this.#lines] = [0, 0, 0];
-    const command = toCommand(withoutReturn(commandLine));
+    const command = this.#toCommand(withoutReturn(commandLine), lines);
     const headers = this.#toHeaders(command, lines);
     const bodyBytesMax = this.#bodyBytesMaxOf(command, headers);
     const bodyLength = toBodyLength(headers);
     if (bodyLength !== undefined && bodyLength > bodyBytesMax) throw tooLongBody({ command, headers, bodyBytesMax });
     return { command, headers, bodyLength, bodyBytesMax };
+  }
+
+  #toCommand(text: string, lines: readonly string[]): ClientCommand {
+    const command = clientCommands.find((known) => known === text);
+    if (command !== undefined) return command;
+    const receipt = findReceipt(lines, this.#version ?? "1.2");
+    throw new FrameError(`${JSON.stringify(text)} is no command of a STOMP client`, receipt);
   }
 
   #toHeaders(command: ClientCommand, lines: readonly string[]): Headers {
@@ -211,12 +218,6 @@ function toLines(bytes: Buffer): readonly string[] {
     start = end + 1;
   }
   return lines;
-}
-
-function toCommand(text: string): ClientCommand {
-  const command = clientCommands.find((known) => known === text);
-  if (command === undefined) throw new FrameError(`${JSON.stringify(text)} is no command of a STOMP client`);
-  return command;
 }
 
 /** An end of line of 1.2 may begin with a carriage return, and so may that of a CONNECT, whose version is not known yet. */

@@ -35,7 +35,7 @@ export class RawClient {
   }
 
   static async open(port: number): Promise<RawClient> {
-    const socket = connect(port, "127.0.0.1");
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
     await once(socket, "connect");
     return new RawClient(socket);
   }
@@ -91,6 +91,16 @@ export class RawClient {
 
   resume(): void {
     this.#socket.resume();
+  }
+
+  /** Of its end of the connection. */
+  get localPort(): number | undefined {
+    return this.#socket.localPort;
+  }
+
+  /** Breaks the connection. */
+  reset(): void {
+    this.#socket.resetAndDestroy();
   }
 
   destroy(): void {

@@ -1,3 +1,4 @@
+import { toClientsId } from "../../../domain/subscription.ts";
 import type { CallbackTarget } from "../../../ports/sink.ts";
 
 /**
@@ -5,9 +6,10 @@ import type { CallbackTarget } from "../../../ports/sink.ts";
  * it; over JSON-RPC, a receiver that does not know the method says so.
  */
 export function encodePing({ id, format }: CallbackTarget, pingId: string): Buffer {
+  const subscriptionId = toClientsId(id);
   const body =
     format === "JsonRPC"
-      ? { jsonrpc: "2.0", id: pingId, method: "ping", params: { subscriptionId: id } }
-      : { subscriptionId: id, ping: pingId, event: { topic: "", content: "", extensions: {}, eventId: "" } };
+      ? { jsonrpc: "2.0", id: pingId, method: "ping", params: { subscriptionId } }
+      : { subscriptionId, ping: pingId, event: { topic: "", content: "", extensions: {}, eventId: "" } };
   return Buffer.from(JSON.stringify(body));
 }

@@ -55,6 +55,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     locking: (query) => query.forUpdate(),
     holdLease,
     notify,
+    byBytes: (column) => sql<string>`${sql.ref(column)} collate "C"`,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
     rowWriter,

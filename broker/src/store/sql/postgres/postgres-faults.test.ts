@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { endOfBlock } from "../../../domain/position.ts";
-import type { SubscriptionId } from "../../../domain/subscription.ts";
+import { nothingFailed, type SubscriptionId } from "../../../domain/subscription.ts";
 import {
   alpha,
   batchOf,
@@ -305,7 +305,7 @@ function listing(lines: (readonly [string, string, LogFields])[], fields: LogFie
 const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9, count: 1 })] });
 
 const progressOf = (number: number) =>
-  subscriptionOf(number, { notifiedCount: number, notifiedAt: 1_800_000_000_000, failedAttempts: 0, failedMs: 0 });
+  subscriptionOf(number, { notifiedCount: number, notifiedAt: 1_800_000_000_000, ...nothingFailed });
 
 /** Expects each topic to have the events up to its sequence, each batch once. */
 async function expectWhole(store: SqlStore): Promise<void> {

@@ -166,6 +166,16 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await one.applyBlocks(group, history, { isFinal: false, lease });
     const { id, epoch } = subscriptionOf(number);
     await other.insertSubscription(subscriptionOf(number, { cursor: toPosition(2, 0), owner: otherNode }), 0);
-    return { id, epoch, cursor: lastPosition, notifiedCount: 9, notifiedAt: 1, failedAttempts: 0, failedMs: 0 };
+    return {
+      id,
+      epoch,
+      cursor: lastPosition,
+      notifiedCount: 9,
+      notifiedAt: 1,
+      failedAttempts: 0,
+      failedMs: 0,
+      failingSince: 0,
+      retryAt: 0,
+    };
   }
 });

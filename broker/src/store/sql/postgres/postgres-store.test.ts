@@ -71,6 +71,8 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       notifiedAt: 1,
       failedAttempts: 0,
       failedMs: 0,
+      failingSince: 0,
+      retryAt: 0,
     };
     await store.saveProgress([progress]);
     await store.setSubscriptionState(subscription, "suspended");
@@ -132,7 +134,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
           store.insertSubscription(subscriptionOf(1, { delivery: webhookTo({ url: urls[index] ?? "" }) }), 0),
         ),
       );
-      expect(answers.toSorted()).toEqual(["inserted", "taken"]);
+      expect(answers.map(String).toSorted()).toEqual(["inserted", "taken"]);
       expect(await one.findSubscription(subscriptionOf(1).id)).toMatchObject({
         delivery: { url: urls[answers.indexOf("inserted")] },
       });

@@ -91,6 +91,8 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
       times: hundred,
       attempts: hundred,
       waits: hundred,
+      begins: hundred,
+      retries: hundred,
       checks: hundred,
     }).compile(database.relaxed);
     for (const known of [false, true]) {

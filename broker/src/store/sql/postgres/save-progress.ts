@@ -20,6 +20,8 @@ export async function saveProgress(
     times: rows.map(({ notified_at }) => notified_at),
     attempts: rows.map(({ failed_attempts }) => failed_attempts),
     waits: rows.map(({ failed_ms }) => failed_ms),
+    begins: rows.map(({ failing_since }) => failing_since),
+    retries: rows.map(({ retry_at }) => retry_at),
     checks: rows.map(({ progress_check }) => progress_check),
   };
   const refused = await progressQuery(columns).execute(database);
@@ -35,17 +37,20 @@ interface ProgressColumns {
   readonly times: readonly number[];
   readonly attempts: readonly number[];
   readonly waits: readonly number[];
+  readonly begins: readonly number[];
+  readonly retries: readonly number[];
   readonly checks: readonly number[];
 }
 
 export function progressQuery(columns: ProgressColumns) {
-  const { ids, epochs, cursors, counts, times, attempts, waits, checks } = columns;
+  const { ids, epochs, cursors, counts, times, attempts, waits, begins, retries, checks } = columns;
   return sql<{ id: string }>`
     with given as materialized (
       select given.* from set_config('synchronous_commit', 'off', true) cross join -- Until its own transaction ends.
         unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[],
-        ${attempts}::bigint[], ${waits}::bigint[], ${checks}::bigint[])
-        as given (id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check)
+        ${attempts}::bigint[], ${waits}::bigint[], ${begins}::bigint[], ${retries}::bigint[], ${checks}::bigint[])
+        as given (id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, failing_since, retry_at,
+        progress_check)
     ),
     held as materialized (
       select given.id from given cross join lateral (
@@ -55,10 +60,12 @@ export function progressQuery(columns: ProgressColumns) {
     moved as (
       update subscriptions as kept
       set cursor = given.cursor, notified_count = given.notified_count, notified_at = given.notified_at,
-        failed_attempts = given.failed_attempts, failed_ms = given.failed_ms, progress_check = given.progress_check
+        failed_attempts = given.failed_attempts, failed_ms = given.failed_ms, failing_since = given.failing_since,
+        retry_at = given.retry_at, progress_check = given.progress_check
       from given
       where kept.id = any (array(select id from held)) -- All of them, before the first row is changed.
-        and kept.id = given.id and (kept.cursor, kept.failed_ms) < (given.cursor, given.failed_ms)
+        and kept.id = given.id and (kept.cursor, kept.failed_ms, kept.failing_since, kept.retry_at)
+          < (given.cursor, given.failed_ms, given.failing_since, given.retry_at)
     )
     select id from given where not exists (select from held where held.id = given.id)`;
 }

@@ -33,14 +33,23 @@ export class ProgressWriter {
 export function createProgressQueries(database: Kysely<Schema>) {
   return {
     advance: prepare((progress: ProgressRow) => {
-      const { id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check } = progress;
+      const { id, epoch, cursor, notified_count, notified_at, progress_check } = progress;
+      const { failed_attempts, failed_ms, failing_since, retry_at } = progress;
+      const failure = { failed_attempts, failed_ms, failing_since, retry_at };
       return database
         .updateTable("subscriptions")
-        .set({ cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check })
+        .set({ cursor, notified_count, notified_at, ...failure, progress_check })
         .where("id", "=", id)
         .where("epoch", "=", epoch)
         .where("cursor", "<=", cursor)
-        .where((row) => row.or([row("cursor", "<", cursor), row("failed_ms", "<", failed_ms)]));
+        .where((row) =>
+          row.or([
+            row("cursor", "<", cursor),
+            row("failed_ms", "<", failed_ms),
+            row("failing_since", "<", failing_since),
+            row("retry_at", "<", retry_at),
+          ]),
+        );
     }),
     find: prepare(({ id, epoch }: Key) =>
       database.selectFrom("subscriptions").select("id").where("id", "=", id).where("epoch", "=", epoch),

@@ -89,10 +89,15 @@ export class SqliteSession implements DatabaseConnection {
     for (const chunk of chunksOf(values, rowsPerPauseMax)) {
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
-      for (const one of chunk) {
-        const parameters = query.parametersOf(one) as readonly SqliteValue[]; // SQLite refuses any other value.
-        for (const row of this.#run<Row>(query.sql, parameters).rows) rows.push(row);
-      }
+      this.#wrapped(() => {
+        const { statement, hasRows } = this.#prepare(query.sql);
+        for (const one of chunk) {
+          const parameters = query.parametersOf(one) as readonly SqliteValue[]; // SQLite refuses any other value.
+          if (hasRows)
+            rows.push(...(statement.all(...parameters) as Row[])); // As in #run.
+          else statement.run(...parameters);
+        }
+      });
     }
     return rows;
   }

@@ -46,6 +46,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     locking: (query) => query,
     holdLease: async () => true,
     notify: async () => {},
+    byBytes: (column) => sql.ref<string>(column),
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
     places: placesTable,
     rowWriter: createRowWriter(session, relaxed),

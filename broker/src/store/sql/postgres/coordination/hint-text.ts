@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { type GroupId, parseGroupId } from "../../../../domain/group-id.ts";
 import type { NodeId } from "../../../../domain/node.ts";
-import { parseSubscriptionId } from "../../../../domain/subscription.ts";
+import { parseAnySubscriptionId } from "../../../../domain/subscription.ts";
 import type { SessionId } from "../../../../ports/session-store.ts";
 import type { Departure, Hint } from "../../../../ports/coordinator.ts";
 import type { Schema } from "../../schema.ts";
@@ -30,7 +30,7 @@ function toHint(value: unknown): Hint | undefined {
   if (value.kind === "gone") return toDeparture(value);
   if ("groupId" in value && typeof value.groupId === "string") return toGroupHint(value, parseGroupId(value.groupId));
   if (value.kind === "subscription" && "id" in value && typeof value.id === "string") {
-    return { kind: "subscription", id: parseSubscriptionId(value.id) };
+    return { kind: "subscription", id: parseAnySubscriptionId(value.id) };
   }
   if (value.kind === "session" && "id" in value && typeof value.id === "string") {
     return { kind: "session", id: value.id as SessionId }; // Only compared.

@@ -1,0 +1,53 @@
+import { appendFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import type { Config } from "./config/settings.ts";
+import type { CleanupStack } from "./lib/cleanup-stack.ts";
+import type { Logger } from "./lib/logger.ts";
+import { standardOutput } from "./lib/system/standard-output.ts";
+import type { AuditLine, AuditLog } from "./ports/audit-log.ts";
+import type { Clock } from "./ports/clock.ts";
+import { FileAuditLog, formatAuditLine, OutputAuditLog } from "./telemetry/audit-log.ts";
+
+/** The value of the setting that names the standard output. */
+const toOutput = "stdout";
+/** How long the last lines may take when the broker stops, in milliseconds. */
+const stopMsMax = 1_000;
+
+interface AuditParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly cleanup: CleanupStack;
+}
+
+/** The audit log of the settings, which is closed with the rest; undefined for none. @throws Error where it cannot be opened. */
+export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Promise<AuditLog | undefined> {
+  if (auditLog === "") return undefined;
+  const log = auditLog === toOutput ? new OutputAuditLog(standardOutput) : new FileAuditLog(auditLog, parts);
+  await log.start();
+  parts.cleanup.add(() => log.stop(stopMsMax));
+  return log;
+}
+
+/** Appends what a command has done. Returns what the command has to print: the line, where it goes to no file, or why it was not written. */
+export function auditCommand(
+  { auditLog }: Pick<Config, "auditLog">,
+  line: Omit<AuditLine, "protocol" | "outcome">,
+): string {
+  if (auditLog === "") return "";
+  const text = formatAuditLine({ ...line, outcome: "done", protocol: "command", reason: `by user ${userName()}` });
+  if (auditLog === toOutput) return text;
+  try {
+    appendFileSync(auditLog, text, { mode: 0o600 });
+    return "";
+  } catch (error) {
+    return `not written to the audit log: ${error instanceof Error ? error.message : String(error)}\n`;
+  }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? "unknown"); // A user without a name, as in a container.
+  }
+}

@@ -1,0 +1,204 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { AuditLine, AuditLog } from "../../ports/audit-log.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { AttachOrder, Broker } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import { leftOutAfterMs } from "./audit-trail.ts";
+import type { Caller } from "./caller.ts";
+import { formatKeyCredential } from "./credential.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const rules: readonly AccessRule[] = [
+  { effect: "allow", actions: ["open", "close", "publish", "subscribe", "unsubscribe", "read"], filter: "a/#" },
+];
+const everything: readonly AccessRule[] = [{ effect: "allow", actions: ["admin", "read"] }];
+const roles = new Map([
+  ["client", rules],
+  ["admin", everything],
+]);
+const secret = "s".repeat(43);
+const ids = { client: "1".repeat(16), admin: "2".repeat(16) };
+
+class RecordedAuditLog implements AuditLog {
+  readonly lines: AuditLine[] = [];
+  trouble: string | undefined;
+
+  write(line: AuditLine): void {
+    this.lines.push(line);
+  }
+
+  findTrouble(): string | undefined {
+    return this.trouble;
+  }
+}
+
+let log: RecordedAuditLog;
+let engine: TestEngine;
+let calls: Broker;
+beforeEach(async () => {
+  log = new RecordedAuditLog();
+  const apiKeys = new MemoryApiKeys();
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  for (const role of ["client", "admin"] as const) {
+    const own = { id: ids[role], digest: sha256(secret), principal: role, tenant: undefined, roles: [role] };
+    await apiKeys.insertApiKey({ ...own, ...times }, 10);
+  }
+  engine = await TestEngine.start({ keys: { apiKeys, roles, sha256 }, auditLog: log });
+  calls = engine.running.calls;
+});
+afterEach(() => engine.stop());
+
+function by(role: keyof typeof ids, protocol: Caller["protocol"] = "REST"): Caller {
+  const principal = calls.authenticate(formatKeyCredential({ id: ids[role], secret }), testCaller);
+  if (principal instanceof Promise) throw new Error("a key is known at once");
+  return { ...testCaller, principal, protocol };
+}
+
+const who = { principal: "client", tenant: undefined, keyId: ids.client, address: "127.0.0.1" };
+const topic = { topic: "a/b", groupId: undefined };
+const call = { ...topic, content: Buffer.from("x"), extensions: [] };
+const other = { topic: "b", groupId: undefined };
+const denied = { outcome: "refused", code: 100_702 };
+
+it("writes down who opens, closes, subscribes, changes and removes", async () => {
+  const caller = by("client");
+  await calls.open(caller, topic);
+  const order = { ...topic, url: "http://user:password@receiver/path?token=x", format: "RESTful" } as const;
+  const more = { offset: undefined, secret: "whsec_c2VjcmV0" };
+  const subscriptionId = await calls.subscribe(caller, { ...order, ...more, subscriptionId: undefined });
+  await calls.subscribe(caller, { ...order, ...more, subscriptionId });
+  await calls.unSubscribe(caller, { subscriptionId });
+  await calls.close(caller, topic);
+  const done = { ...who, protocol: "REST", outcome: "done", time: engine.clock.now() };
+  const receiver = "http://receiver";
+  expect(log.lines).toEqual([
+    { ...done, action: "open", ...topic },
+    { ...done, action: "subscribe", ...topic, receiver, subscriptionId },
+    { ...done, action: "resubscribe", ...topic, receiver, subscriptionId },
+    { ...done, action: "unsubscribe", subscriptionId },
+    { ...done, action: "close", ...topic },
+  ]);
+  expect(JSON.stringify(log.lines)).not.toMatch(/password|token|whsec|c2VjcmV0/);
+});
+
+it("writes down who is refused what, and nothing of a publish or a look that is served", async () => {
+  const caller = by("client", "JSON-RPC");
+  await calls.open(caller, topic);
+  await calls.exist(caller, topic);
+  const settled: unknown[] = [];
+  calls.submit(caller, call, (outcome) => settled.push(outcome));
+  await engine.clock.settle();
+  expect(settled).toMatchObject([{ status: "SUCCESS" }]);
+  expect(log.lines).toHaveLength(1);
+  expect(() => calls.submit(caller, { ...call, ...other }, () => {})).toThrow();
+  expect(() => calls.submitAll(caller, [call, { ...call, ...other }], () => {})).toThrow();
+  await expect(calls.state(caller, other)).rejects.toThrow();
+  await expect(calls.list(caller, { pageIndex: 0, pageSize: 1, groupId: undefined })).rejects.toThrow();
+  await expect(calls.listSubscriptions(caller)).rejects.toThrow();
+  expect(() => calls.authorize(caller, "chain")).toThrow();
+  await expect(
+    calls.getEvent({ ...caller, principal: { kind: "anonymous" } }, { eventId: "x", groupId: "1" }),
+  ).rejects.toThrow();
+  expect(log.lines.slice(1)).toMatchObject([
+    { ...who, action: "publish", ...other, ...denied, protocol: "JSON-RPC", reason: 'not allowed: publish "b"' },
+    { ...who, action: "publish", ...denied },
+    { action: "state", ...other, ...denied },
+    { action: "list", ...denied },
+    { action: "listSubscription", ...denied },
+    { action: "chain", ...denied },
+    { action: "getEvent", principal: "anonymous", code: 100_701, eventId: "x", groupId: "1" },
+  ]);
+});
+
+it("writes down the filters of a connection, and a publish that opens its topic", async () => {
+  const caller = by("client", "MQTT");
+  const order: AttachOrder = {
+    groupId: undefined,
+    protocol: "MQTT",
+    key: "one",
+    isClean: true,
+    windowMax: 1,
+    onConnected: () => {},
+    will: undefined,
+    expiryMs: 0,
+  };
+  const attached = calls.attach(caller, order, new RecordingPeer());
+  await engine.clock.settle();
+  const attachment = await attached;
+  const [filter, forbidden] = [parseTopicFilter("a/#"), parseTopicFilter("#")];
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await attachment.subscribe([
+    { filter, ...options },
+    { filter: forbidden, ...options },
+  ]);
+  await attachment.unsubscribe([filter, forbidden]);
+  const placement = { onOpening: () => {}, onPlaced: () => {} };
+  calls.submit(caller, { ...call, placement }, () => {});
+  await engine.clock.settle();
+  expect(log.lines).toMatchObject([
+    { action: "subscribe", outcome: "done", topic: "a/#", protocol: "MQTT" },
+    { action: "subscribe", topic: "#", ...denied },
+    { action: "unsubscribe", outcome: "done", topic: "a/#" },
+    { action: "open", outcome: "done", topic: "a/b", ...who },
+  ]);
+});
+
+it("writes down what an operator looks at, and no look at health", async () => {
+  const caller = by("admin", "admin");
+  calls.authorize(caller, "administer");
+  await calls.listSkippedEntries(caller, { groupId: undefined, limit: undefined });
+  calls.health(caller);
+  calls.authorize(caller, "inspect");
+  expect(() => calls.authorize({ ...caller, principal: { kind: "anonymous" } }, "inspect")).toThrow();
+  expect(log.lines).toMatchObject([
+    { action: "administer", outcome: "done", principal: "admin" },
+    { action: "skippedEntries", outcome: "done" },
+  ]);
+});
+
+it("writes down a wrong log-in with its address and without the credential", () => {
+  const origin = { address: "192.0.2.1", protocol: "MQTT" } as const;
+  void calls.authenticate("a password", origin);
+  void calls.authenticate(formatKeyCredential({ id: ids.client, secret: "w".repeat(43) }), origin);
+  const line = { action: "log in", outcome: "refused", ...origin };
+  expect(log.lines).toMatchObject([line, line]);
+  expect(JSON.stringify(log.lines)).not.toMatch(/a password|wwww/);
+});
+
+const refuse = (caller: Caller): void => expect(() => calls.submit(caller, { ...call, ...other }, () => {})).toThrow();
+
+it("bounds the refusals of each principal, and says how many it left out", async () => {
+  const [noisy, quiet] = [by("client"), by("admin")];
+  for (let index = 0; index < 1_000; index += 1) refuse(noisy);
+  refuse(quiet);
+  expect(log.lines).toHaveLength(21);
+  expect(log.lines.at(-1)).toMatchObject({ principal: "admin", ...denied });
+  await engine.clock.advance(leftOutAfterMs);
+  expect(log.lines.slice(21)).toMatchObject([{ outcome: "left out", count: 980 }]);
+  await engine.clock.advance(10 * leftOutAfterMs);
+  expect(log.lines).toHaveLength(22);
+});
+
+it("says at a stop how many refusals it left out", async () => {
+  for (let index = 0; index < 30; index += 1)
+    void calls.authenticate("wrong", { address: "192.0.2.1", protocol: "STOMP" });
+  await engine.stop();
+  expect(log.lines.at(-1)).toMatchObject({ outcome: "left out", count: 10 });
+});
+
+it("shortens what a client wrote", () => {
+  const long = { ...call, topic: "x".repeat(1_000_000) };
+  expect(() => calls.submit(by("client"), long, () => {})).toThrow();
+  expect(JSON.stringify(log.lines).length).toBeLessThan(2_000);
+});
+
+it("health says why lines are missing", () => {
+  expect(engine.running.groupHealth()).not.toMatchObject([{ warning: expect.anything() }]);
+  log.trouble = "the audit log cannot be written: ENOSPC";
+  expect(engine.running.groupHealth()).toMatchObject([{ ready: true, warning: log.trouble }]);
+});

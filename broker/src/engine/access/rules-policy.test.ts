@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { ForwardClock } from "../../lib/forward-clock.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { KeyRing } from "./key-ring.ts";
+import { RulesPolicy } from "./rules-policy.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const actions: AccessRule["actions"] = ["publish", "subscribe", "read", "admin"];
+const roles = new Map([["all", [{ effect: "allow", actions } as const]]]);
+
+/** Rights by a certificate with a rule that allows everything. */
+function policyOf(tenant: string | undefined) {
+  const clock = new VirtualClock();
+  const certificates = [{ name: "DNS:shop", tenant, principal: "shop", roles: ["all"] }];
+  const parts = { apiKeys: new MemoryApiKeys(), roles, certificates, sha256, clock, time: new ForwardClock(clock) };
+  const ring = new KeyRing({ ...parts, logger: silentLogger, onChecked: () => {} });
+  const principal = ring.authenticate(undefined, { names: ["DNS:shop"], validTo: 1 });
+  return { policy: new RulesPolicy(ring, undefined), caller: { ...testCaller, principal } };
+}
+
+it.each(["x", "globex/x", "acme", "acme/$x", "$x", "$tenant/globex/$x", "#", "+/x", "acmex", "$share/s/acme/#"])(
+  "a rule for everything gives a tenant no right to %s, which is not its own",
+  (topic) => {
+    const [own, none] = [policyOf("acme"), policyOf(undefined)];
+    expect(own.policy.allows(own.caller, "publish", { groupId: "1", topic })).toBe(false);
+    expect(none.policy.allows(none.caller, "publish", { groupId: "1", topic })).toBe(true);
+  },
+);
+
+it.each(["acme/x", "acme/#", "$tenant/acme/$x/#"])("and a right to %s, which is", (topic) => {
+  const { policy, caller } = policyOf("acme");
+  expect(policy.allows(caller, "subscribe", { groupId: "1", topic })).toBe(true);
+});
+
+it("a rule for administration gives it to nobody with a tenant", () => {
+  const scope = { groupId: undefined, topic: undefined };
+  const [own, none] = [policyOf("acme"), policyOf(undefined)];
+  expect(own.policy.allows(own.caller, "administer", scope)).toBe(false);
+  expect(none.policy.allows(none.caller, "administer", scope)).toBe(true);
+});

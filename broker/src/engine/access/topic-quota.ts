@@ -1,0 +1,74 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { prefixesOf } from "../../domain/tenant-names.ts";
+import { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Caller } from "./caller.ts";
+import { overTopicQuota, type Quotas } from "./quotas.ts";
+
+export interface TopicQuotaOptions {
+  /** Undefined where nothing is bounded. */
+  readonly quotas: Quotas | undefined;
+  readonly store: Pick<Store, "countTopics">;
+  readonly groupIds: readonly GroupId[];
+}
+
+/** A topic that somebody opens, and that is not in the index. */
+export interface Opening {
+  readonly groupId: GroupId;
+  readonly name: string;
+}
+
+const nothing = (): void => {};
+
+/**
+ * Bounds the topics of each tenant: those in the index of all nodes, and those that this node opens meanwhile. Nodes that open topics of one tenant in the
+ * same moment may exceed the quota by what they open then.
+ */
+export class TopicQuota {
+  readonly #options: TopicQuotaOptions;
+  readonly #turns = new KeyedMutex<string>();
+  readonly #openings = new Map<string, Set<Opening>>();
+
+  constructor(options: TopicQuotaOptions) {
+    this.#options = options;
+  }
+
+  /** Counts a topic that is about to be opened. Call what it returns once the topic is in the index, or is not opened. @throws BrokerError 200301. */
+  async reserve({ principal }: Pick<Caller, "principal">, opening: Opening): Promise<() => void> {
+    const tenant = principal.kind === "known" ? principal.tenant : undefined;
+    const max = tenant === undefined ? undefined : this.#options.quotas?.topicsMax(tenant);
+    if (tenant === undefined || max === undefined) return nothing;
+    return this.#turns.run(tenant, () => this.#reserve(opening, { tenant, max }));
+  }
+
+  async #reserve(
+    opening: Opening,
+    { tenant, max }: { readonly tenant: string; readonly max: number },
+  ): Promise<() => void> {
+    const openings = this.#openings.get(tenant) ?? new Set();
+    const isFull = (await this.#count(tenant, openings)) >= max;
+    if (isFull && !isOpening(opening, openings)) throw overTopicQuota(tenant, max);
+    this.#openings.set(tenant, openings.add(opening));
+    return () => {
+      openings.delete(opening);
+      if (openings.size === 0 && this.#openings.get(tenant) === openings) this.#openings.delete(tenant);
+    };
+  }
+
+  async #count(tenant: string, openings: ReadonlySet<Opening>): Promise<number> {
+    const opened = new Set([...openings].map(({ groupId, name }) => `${groupId} ${name}`));
+    let count = opened.size;
+    for (const groupId of this.#options.groupIds) {
+      const names = [...openings].filter((one) => one.groupId === groupId).map(({ name }) => name);
+      for (const prefix of prefixesOf(tenant)) {
+        count += await this.#options.store.countTopics(groupId, prefix, names);
+      }
+    }
+    return count;
+  }
+}
+
+/** Whether somebody else opens the same topic. */
+function isOpening({ groupId, name }: Opening, openings: ReadonlySet<Opening>): boolean {
+  return [...openings].some((one) => one.groupId === groupId && one.name === name);
+}

@@ -1,0 +1,48 @@
+import type { TopicFilter } from "../domain/topic-filter.ts";
+import type { SessionFilter } from "../domain/session-filter.ts";
+import type { AuditTrail } from "./access/audit-trail.ts";
+import type { Caller } from "./access/caller.ts";
+import type { Attachment, AttachOrder } from "./broker.ts";
+
+interface AuditedAttachment {
+  readonly caller: Caller;
+  readonly order: Pick<AttachOrder, "groupId" | "stream" | "key">;
+  readonly trail: AuditTrail;
+}
+
+/** An attachment that writes down which filters its client adds and removes. */
+export function auditAttachment(attachment: Attachment, { caller, order, trail }: AuditedAttachment): Attachment {
+  const { groupId } = order;
+  const note = (
+    filters: readonly (SessionFilter | TopicFilter)[],
+    results: readonly unknown[],
+    action: string,
+  ): void => {
+    for (const [index, filter] of filters.entries()) {
+      const result = results[index];
+      const subject = { groupId, topic: typeof filter === "string" ? filter : filter.filter };
+      if (typeof result !== "boolean") trail.failed(caller, { action, error: result }, subject);
+      else if (result || action === "subscribe") trail.changed(caller, action, subject);
+    }
+  };
+  return {
+    session: attachment.session,
+    isPresent: attachment.isPresent,
+    subscribe: async (orders) => {
+      const results = await attachment.subscribe(orders);
+      note(orders, results, "subscribe");
+      return results;
+    },
+    unsubscribe: async (filters) => {
+      const results = await attachment.unsubscribe(filters);
+      note(filters, results, "unsubscribe");
+      return results;
+    },
+    detach: (leave) => attachment.detach(leave),
+    linger: (until) => attachment.linger(until),
+    end: async () => {
+      await attachment.end();
+      if (order.stream !== undefined) trail.changed(caller, "unsubscribe", { groupId, subscriptionId: order.key });
+    },
+  };
+}

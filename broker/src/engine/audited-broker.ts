@@ -1,0 +1,228 @@
+import type { SubscriptionId } from "../domain/subscription.ts";
+import { findReceiver } from "../domain/receiver.ts";
+import type { Topic } from "../domain/topic.ts";
+import type { AuditSubject, AuditTrail } from "./access/audit-trail.ts";
+import type { Caller, Principal } from "./access/caller.ts";
+import type { LogInOrigin } from "./access/failed-log-ins.ts";
+import type { Action } from "./access/policy.ts";
+import { auditAttachment } from "./audited-attachment.ts";
+import type {
+  Attachment,
+  AttachOrder,
+  Broker,
+  EventCall,
+  EventResult,
+  GroupHealth,
+  ListCall,
+  ListResult,
+  NodeHealth,
+  NodeListing,
+  OnSettled,
+  OnTransactionSettled,
+  ProofResult,
+  PublishCall,
+  ReleaseCall,
+  SkippedEntriesCall,
+  SkippedEntriesResult,
+  SubscribeCall,
+  TailOrder,
+  TopicCall,
+  UnsubscribeCall,
+} from "./broker.ts";
+import type { Peer } from "./session/peer.ts";
+
+/** A call as the audit log names it. */
+interface Audited {
+  readonly caller: Caller;
+  readonly action: string;
+  readonly subject: AuditSubject;
+}
+
+/** Writes down what callers change and what they are refused, beside the broker that serves them. */
+export class AuditedBroker implements Broker {
+  readonly #calls: Broker;
+  readonly #trail: AuditTrail;
+
+  constructor(calls: Broker, trail: AuditTrail) {
+    this.#calls = calls;
+    this.#trail = trail;
+  }
+
+  async open(caller: Caller, call: TopicCall): Promise<void> {
+    await this.#change({ caller, action: "open", subject: toTopic(call) }, () => this.#calls.open(caller, call));
+  }
+
+  async close(caller: Caller, call: TopicCall): Promise<void> {
+    await this.#change({ caller, action: "close", subject: toTopic(call) }, () => this.#calls.close(caller, call));
+  }
+
+  exist(caller: Caller, call: TopicCall): Promise<boolean> {
+    return this.#ask({ caller, action: "exist", subject: toTopic(call) }, () => this.#calls.exist(caller, call));
+  }
+
+  state(caller: Caller, call: TopicCall): Promise<Topic> {
+    return this.#ask({ caller, action: "state", subject: toTopic(call) }, () => this.#calls.state(caller, call));
+  }
+
+  list(caller: Caller, call: ListCall): Promise<ListResult> {
+    const subject = { groupId: call.groupId };
+    return this.#ask({ caller, action: "list", subject }, () => this.#calls.list(caller, call));
+  }
+
+  submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
+    const audited = { caller, action: "publish", subject: toTopic(call) };
+    const { placement } = call;
+    let isOpening = false;
+    const onOpening = (): void => {
+      placement?.onOpening?.();
+      isOpening = true;
+    };
+    const isWatched = placement?.onOpening !== undefined;
+    const watched = isWatched ? { ...call, placement: { ...placement, onOpening } } : call;
+    const settle: OnSettled = (outcome) => {
+      if (outcome.status === "REFUSED") this.#fail(audited, outcome.error);
+      else if (isOpening) this.#trail.changed(caller, "open", audited.subject);
+      onSettled(outcome);
+    };
+    this.#askNow(audited, () => this.#calls.submit(caller, watched, settle));
+  }
+
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
+    const [first] = calls;
+    const audited = { caller, action: "publish", subject: first === undefined ? {} : toTopic(first) };
+    const settle: OnTransactionSettled = (outcome) => {
+      if (outcome.status === "REFUSED") this.#fail(audited, outcome.error);
+      onSettled(outcome);
+    };
+    this.#askNow(audited, () => this.#calls.submitAll(caller, calls, settle));
+  }
+
+  pass(caller: Caller, call: PublishCall): void {
+    this.#askNow({ caller, action: "publish", subject: toTopic(call) }, () => this.#calls.pass(caller, call));
+  }
+
+  whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
+    return this.#calls.whenRoom(caller, calls, callback);
+  }
+
+  release(caller: Caller, call: ReleaseCall): Promise<boolean> {
+    return this.#calls.release(caller, call);
+  }
+
+  /** Access writes down the wrong ones, wherever they come from. */
+  authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#calls.authenticate(credential, origin);
+  }
+
+  admit(caller: Caller): void {
+    this.#askNow({ caller, action: "connect", subject: {} }, () => this.#calls.admit(caller));
+  }
+
+  async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
+    const { groupId, stream } = order;
+    const [topic] = stream?.filters ?? [];
+    const subject = stream === undefined ? { groupId } : { groupId, topic, subscriptionId: order.key };
+    const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
+    const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
+    if (stream !== undefined) this.#trail.changed(caller, "subscribe", subject);
+    return auditAttachment(attachment, { caller, order, trail: this.#trail });
+  }
+
+  /** A client that reads on opens one tail after another. */
+  async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
+    const { groupId, filters } = order;
+    const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
+    const opened = await this.#ask(audited, () => this.#calls.tail(caller, order, peer));
+    this.#trail.looked(caller, audited.action, audited.subject);
+    return opened;
+  }
+
+  subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
+    const { subscriptionId } = call;
+    const subject = { ...toTopic(call), receiver: findReceiver(call.url), subscriptionId };
+    const audited = { caller, action: subscriptionId === undefined ? "subscribe" : "resubscribe", subject };
+    return this.#change(
+      audited,
+      () => this.#calls.subscribe(caller, call),
+      (made) => ({ subscriptionId: made }),
+    );
+  }
+
+  async unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
+    const subject = { subscriptionId: call.subscriptionId };
+    await this.#change({ caller, action: "unsubscribe", subject }, () => this.#calls.unSubscribe(caller, call));
+  }
+
+  getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
+    return this.#ask({ caller, action: "getEvent", subject: call }, () => this.#calls.getEvent(caller, call));
+  }
+
+  getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
+    return this.#ask({ caller, action: "getProof", subject: call }, () => this.#calls.getProof(caller, call));
+  }
+
+  /** Whoever asked was written down by {@link authorize}: one listing serves many. */
+  listSubscriptions(caller: Caller): Promise<readonly NodeListing[]> {
+    const audited = { caller, action: "listSubscription", subject: {} };
+    return this.#ask(audited, () => this.#calls.listSubscriptions(caller));
+  }
+
+  async listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult> {
+    const audited = { caller, action: "skippedEntries", subject: { groupId: call.groupId } };
+    const listed = await this.#ask(audited, () => this.#calls.listSkippedEntries(caller, call));
+    this.#trail.looked(caller, audited.action, audited.subject);
+    return listed;
+  }
+
+  health(caller: Caller): readonly GroupHealth[] {
+    return this.#calls.health(caller);
+  }
+
+  node(caller: Caller): NodeHealth | undefined {
+    return this.#calls.node(caller);
+  }
+
+  /** Everybody may ask for health; who sees its details is no refusal. */
+  authorize(caller: Caller, action: Action): void {
+    if (action === "inspect") return this.#calls.authorize(caller, action);
+    this.#askNow({ caller, action, subject: {} }, () => this.#calls.authorize(caller, action));
+    this.#trail.looked(caller, action);
+  }
+
+  async #change<Result>(
+    audited: Audited,
+    task: () => Promise<Result>,
+    toMore: (result: Result) => AuditSubject = () => ({}),
+  ): Promise<Result> {
+    const result = await this.#ask(audited, task);
+    const { caller, action, subject } = audited;
+    this.#trail.changed(caller, action, { ...subject, ...toMore(result) });
+    return result;
+  }
+
+  async #ask<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {
+    try {
+      return await task();
+    } catch (error) {
+      this.#fail(audited, error);
+      throw error;
+    }
+  }
+
+  #askNow(audited: Audited, task: () => void): void {
+    try {
+      task();
+    } catch (error) {
+      this.#fail(audited, error);
+      throw error;
+    }
+  }
+
+  #fail({ caller, action, subject }: Audited, error: unknown): void {
+    this.#trail.failed(caller, { action, error }, subject);
+  }
+}
+
+function toTopic({ groupId, topic }: TopicCall): AuditSubject {
+  return { groupId, topic };
+}

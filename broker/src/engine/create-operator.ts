@@ -1,0 +1,40 @@
+import type { Coordinator } from "../ports/coordinator.ts";
+import type { AuditTrail } from "./access/audit-trail.ts";
+import { AuditedOperator } from "./operate/audited-operator.ts";
+import { BlockTimes } from "./operate/block-times.ts";
+import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
+import { Places } from "./operate/places.ts";
+import { SessionFinder, type SessionFinderOptions } from "./operate/session-finder.ts";
+import { SubscriptionFinder, type SubscriptionFinderOptions } from "./operate/subscription-finder.ts";
+import { SubscriptionOperator, type SubscriptionOperatorOptions } from "./operate/subscription-operator.ts";
+import { TopicFinder, type TopicFinderOptions } from "./operate/topic-finder.ts";
+import type { EventQuery } from "./query/event-query.ts";
+
+type Parts = Omit<SubscriptionFinderOptions, "times"> &
+  Omit<SubscriptionOperatorOptions, "places"> &
+  Omit<GuardedOperatorOptions, "finder" | "orders" | "topics" | "sessions" | "listNodes"> &
+  SessionFinderOptions &
+  TopicFinderOptions;
+
+interface OperatorParts extends Parts {
+  readonly events: EventQuery;
+  /** Undefined without an audit log. */
+  readonly trail: AuditTrail | undefined;
+  readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
+}
+
+/** Builds what operators ask of the broker. */
+export function createOperator(parts: OperatorParts): Operator {
+  const times = new BlockTimes(parts.clock);
+  const places = new Places({ ...parts, times });
+  const { nodes, trail } = parts;
+  const guarded = new GuardedOperator({
+    ...parts,
+    finder: new SubscriptionFinder({ ...parts, times }),
+    orders: new SubscriptionOperator({ ...parts, places }),
+    sessions: new SessionFinder(parts),
+    topics: new TopicFinder(parts),
+    listNodes: nodes && (() => nodes.coordinator.listNodes()),
+  });
+  return trail === undefined ? guarded : new AuditedOperator(guarded, trail);
+}

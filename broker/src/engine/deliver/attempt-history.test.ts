@@ -1,0 +1,69 @@
+import { formatEventId } from "@stele/wire";
+import { expect, it } from "vitest";
+import { toPosition } from "../../domain/position.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Notification } from "../../ports/sink.ts";
+import {
+  AttemptHistory,
+  attemptsPerSubscriptionMax,
+  attemptsRememberedMax,
+  type EndedAttempt,
+  excerptBytesMax,
+  excerptCharactersMax,
+} from "./attempt-history.ts";
+
+const idOf = (number: number) =>
+  parseSubscriptionId(`00000000-0000-4000-8000-${number.toString(16).padStart(12, "0")}`);
+
+function notificationOf(number: number, sequence = 1): Notification {
+  return {
+    subscription: { id: idOf(number), format: "RESTful", url: "http://receiver/", secret: undefined },
+    event: {
+      topic: parseTopicName("a"),
+      content: new Uint8Array(),
+      extensions: [],
+      sequence,
+      blockNumber: 1,
+      position: toPosition(1, 0),
+    },
+    eventId: formatEventId({ topicDigest: "2cf24dba", sequence, blockNumber: 1 }),
+  };
+}
+
+const accepted: EndedAttempt = { outcome: { status: "accepted" }, answer: undefined, at: 1, durationMs: 2 };
+const failed = (body = ""): EndedAttempt => ({
+  ...accepted,
+  outcome: { status: "failed", reason: "answered 503" },
+  answer: { status: 503, body: new TextEncoder().encode(body) },
+});
+
+it("shows accepted attempts in a row as one, and failed ones with how their answers began", () => {
+  const history = new AttemptHistory();
+  for (const sequence of [1, 2, 3]) history.note(notificationOf(1, sequence), accepted);
+  history.note(notificationOf(1, 4), failed("x".repeat(3_000)));
+  history.note(notificationOf(1, 4), accepted);
+  expect(history.of(idOf(1))).toMatchObject([
+    { outcome: "accepted", count: 1 },
+    { outcome: "failed", reason: "answered 503", status: 503, excerpt: "x".repeat(excerptBytesMax) },
+    { outcome: "accepted", count: 3, eventId: notificationOf(1, 3).eventId },
+  ]);
+  expect(history.of(idOf(2))).toEqual([]);
+});
+
+it("keeps the newest attempts of one subscription", () => {
+  const history = new AttemptHistory();
+  for (let sequence = 1; sequence <= 30; sequence += 1) history.note(notificationOf(1, sequence), failed());
+  const kept = history.of(idOf(1));
+  expect([kept.length, kept[0]?.eventId]).toEqual([attemptsPerSubscriptionMax, notificationOf(1, 30).eventId]);
+});
+
+it("keeps no more than its bounds of all subscriptions, and forgets those that failed least recently", () => {
+  const history = new AttemptHistory();
+  const count = attemptsRememberedMax + 1_000;
+  for (let number = 0; number < count; number += 1) history.note(notificationOf(number), accepted);
+  expect([history.of(idOf(999)), history.of(idOf(1_000)).length]).toEqual([[], 1]);
+  const excerpts = excerptCharactersMax / excerptBytesMax;
+  for (let number = 0; number <= excerpts; number += 1) history.note(notificationOf(number), failed("y".repeat(2_000)));
+  expect([history.of(idOf(0)), history.of(idOf(1)).length, history.of(idOf(count - 1))]).toEqual([[], 1, []]);
+});

@@ -1,0 +1,71 @@
+import type { Event } from "../domain/event.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+import type { Topic } from "../domain/topic.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { EventOrigin, OriginSource } from "./broker.ts";
+import type { IndexProgress } from "./index-progress.ts";
+
+/** Topics and blocks that are remembered, about 150 bytes each. Where there are more, all are forgotten. */
+const originsKeptMax = 10_000;
+
+export interface EventOriginsParts {
+  readonly ledger: Pick<Ledger, "readBlock" | "view">;
+  readonly progress: IndexProgress;
+  /** @throws BrokerError 100101. */
+  readonly getTopic: (name: TopicName) => Promise<Topic>;
+}
+
+type Placed = Pick<Event, "topic" | "blockNumber">;
+
+/** Where the events of a group come from. What was found once is remembered; a roll-back changes the times of blocks. */
+export class EventOrigins implements OriginSource {
+  readonly #parts: EventOriginsParts;
+  readonly #sources = new Map<TopicName, string>();
+  readonly #times = new Map<number, number | undefined>();
+  #version = -1;
+
+  constructor(parts: EventOriginsParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined for one that has to be loaded. */
+  find({ topic, blockNumber }: Placed): EventOrigin | undefined {
+    this.#forgetOld();
+    const source = this.#sources.get(topic);
+    if (source === undefined || !this.#times.has(blockNumber)) return undefined;
+    return { source, time: this.#times.get(blockNumber) };
+  }
+
+  /** Never rejects for the chain: then there is no time. @throws what the store throws. */
+  async load({ topic, blockNumber }: Placed, signal: AbortSignal): Promise<EventOrigin> {
+    const source = this.#sources.get(topic) ?? (await this.#loadSource(topic));
+    const { version } = this.#parts.progress;
+    const time = await this.#loadTime(blockNumber, signal);
+    this.#forgetOld();
+    if (version === this.#parts.progress.version && time !== undefined) this.#times.set(blockNumber, time);
+    return { source, time };
+  }
+
+  async #loadSource(topic: TopicName): Promise<string> {
+    const { address } = await this.#parts.getTopic(topic);
+    const { chainId = 0 } = this.#parts.ledger.view().facts;
+    const source = `eip155:${chainId}:${address}`;
+    this.#sources.set(topic, source);
+    return source;
+  }
+
+  async #loadTime(blockNumber: number, signal: AbortSignal): Promise<number | undefined> {
+    try {
+      return (await this.#parts.ledger.readBlock(blockNumber, signal))?.timestamp;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #forgetOld(): void {
+    const { version } = this.#parts.progress;
+    if (version !== this.#version || this.#times.size > originsKeptMax) this.#times.clear();
+    if (this.#sources.size > originsKeptMax) this.#sources.clear();
+    this.#version = version;
+  }
+}

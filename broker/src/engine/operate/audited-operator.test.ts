@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AuditLine } from "../../ports/audit-log.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { formatKeyCredential } from "../access/credential.ts";
+import type { Caller } from "../access/caller.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { Operator } from "./operator.ts";
+
+const secret = "s".repeat(43);
+const ids = { admin: "1".repeat(16), client: "2".repeat(16) };
+const roles = new Map([
+  ["admin", [{ effect: "allow", actions: ["admin"] } as const]],
+  ["client", [{ effect: "allow", actions: ["open", "subscribe"], filter: "#" } as const]],
+]);
+
+const sha256 = (text: string): string => text;
+
+let lines: AuditLine[];
+let engine: TestEngine;
+let operator: Operator;
+beforeEach(async () => {
+  lines = [];
+  const apiKeys = new MemoryApiKeys();
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  for (const role of ["admin", "client"] as const) {
+    const own = { id: ids[role], digest: sha256(secret), principal: role, tenant: undefined, roles: [role] };
+    await apiKeys.insertApiKey({ ...own, ...times }, 10);
+  }
+  const auditLog = { write: (line: AuditLine) => void lines.push(line), findTrouble: () => undefined };
+  engine = await TestEngine.start({ keys: { apiKeys, roles, sha256 }, auditLog });
+  ({ operator } = engine.running);
+});
+afterEach(() => engine.stop());
+
+function by(role: keyof typeof ids): Caller {
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id: ids[role], secret }), testCaller);
+  if (principal instanceof Promise) throw new Error("a key is known at once");
+  return { ...testCaller, principal, protocol: "admin" };
+}
+
+/** Two subscriptions of a client; what their making wrote down is forgotten. */
+async function subscribeTwice(): Promise<readonly string[]> {
+  const { calls } = engine.running;
+  const made: string[] = [];
+  await calls.open(by("client"), { topic: "a", groupId: undefined });
+  for (const url of ["http://one/", "http://two/"]) {
+    const more = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
+    made.push(await calls.subscribe(by("client"), { topic: "a", groupId: undefined, url, ...more }));
+  }
+  lines.length = 0;
+  return made;
+}
+
+const page = { after: undefined, limit: 10 };
+const pause = { order: { kind: "pause" }, isDryRun: false } as const;
+
+/** An order ends a worker, which takes virtual time. */
+async function settle<Result>(work: Promise<Result>): Promise<Result> {
+  work.catch(() => undefined);
+  await engine.clock.settle();
+  await engine.clock.advance(1_000);
+  return work;
+}
+
+it("writes down an order by its kind, and no dry run", async () => {
+  const [id] = (await subscribeTwice()) as [string];
+  await settle(operator.orderSubscription(by("admin"), id, { ...pause, isDryRun: true }));
+  await settle(operator.orderSubscription(by("admin"), id, pause));
+  expect(lines).toMatchObject([
+    { principal: "admin", protocol: "admin", action: "pause", outcome: "done", subscriptionId: id },
+  ]);
+});
+
+it("writes down each subscription that an order for a search changed", async () => {
+  const made = await subscribeTwice();
+  await settle(operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page }));
+  const written = lines.map(({ action, subscriptionId }) => ({ action, subscriptionId }));
+  expect(written).toHaveLength(made.length);
+  expect(written).toEqual(expect.arrayContaining(made.map((subscriptionId) => ({ action: "pause", subscriptionId }))));
+});
+
+it("writes down who is refused an order or a look, and what an operator looks at", async () => {
+  const [id] = (await subscribeTwice()) as [string];
+  const client = by("client");
+  const refused = { principal: "client", outcome: "refused", code: 100_702 };
+  await expect(operator.orderSubscription(client, id, pause)).rejects.toThrow();
+  await expect(operator.orderSubscriptions(client, {}, { ...pause, ...page })).rejects.toThrow();
+  await expect(operator.listGroups(client)).rejects.toThrow();
+  expect(() => operator.listFigures(client)).toThrow();
+  expect(lines).toMatchObject([
+    { ...refused, action: "pause", subscriptionId: id },
+    { ...refused, action: "pause" },
+    { ...refused, action: "list groups" },
+    { ...refused, action: "list figures" },
+  ]);
+  lines.length = 0;
+  const admin = by("admin");
+  await operator.searchSubscriptions(admin, {}, page);
+  await operator.getSubscription(admin, id);
+  await operator.listSessions(admin, page);
+  await operator.searchTopics(admin, { groupId: undefined }, page);
+  await operator.getTopic(admin, "a", undefined);
+  await operator.listEvents(admin, { topic: "a", groupId: undefined, before: undefined, limit: 1 });
+  await operator.listGroups(admin);
+  await operator.listNodes(admin);
+  operator.listFigures(admin);
+  const looks = [
+    "list subscriptions",
+    "show subscription",
+    "list sessions",
+    "list topics",
+    "show topic",
+    "list events",
+  ];
+  expect(lines.map(({ action }) => action)).toEqual([...looks, "list groups", "list nodes", "list figures"]);
+});

@@ -1,0 +1,123 @@
+import type { Topic } from "../../domain/topic.ts";
+import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
+import type { Caller } from "../access/caller.ts";
+import type {
+  EventsCall,
+  GroupView,
+  NodeView,
+  OrderCall,
+  OrderResult,
+  Page,
+  PageCall,
+  PlacedEvent,
+  SearchCall,
+  SessionView,
+  SubscriptionDetails,
+  SubscriptionView,
+  TopicDetails,
+  TopicsCall,
+} from "./calls.ts";
+import type { Figure } from "./figures.ts";
+import type { Operator } from "./operator.ts";
+
+/** A call as the audit log names it. */
+interface Audited {
+  readonly caller: Caller;
+  readonly action: string;
+  readonly subject?: AuditSubject;
+}
+
+/** Writes down what operators order, look at and are refused, beside the operator that serves them. */
+export class AuditedOperator implements Operator {
+  readonly #calls: Operator;
+  readonly #trail: AuditTrail;
+
+  constructor(calls: Operator, trail: AuditTrail) {
+    this.#calls = calls;
+    this.#trail = trail;
+  }
+
+  searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>> {
+    const audited = { caller, action: "list subscriptions", subject: { groupId: call.groupId } };
+    return this.#look(audited, () => this.#calls.searchSubscriptions(caller, call, page));
+  }
+
+  getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
+    const audited = { caller, action: "show subscription", subject: { subscriptionId: id } };
+    return this.#look(audited, () => this.#calls.getSubscription(caller, id));
+  }
+
+  async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
+    const audited = { caller, action: call.order.kind, subject: { subscriptionId: id } };
+    const result = await this.#ask(audited, () => this.#calls.orderSubscription(caller, id, call));
+    this.#ordered(caller, call, result);
+    return result;
+  }
+
+  async orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
+    const audited = { caller, action: rest.order.kind, subject: { groupId: call.groupId } };
+    const page = await this.#ask(audited, () => this.#calls.orderSubscriptions(caller, call, rest));
+    for (const result of page.items) this.#ordered(caller, rest, result);
+    return page;
+  }
+
+  listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>> {
+    return this.#look({ caller, action: "list sessions" }, () => this.#calls.listSessions(caller, page));
+  }
+
+  searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {
+    const audited = { caller, action: "list topics", subject: { groupId: call.groupId } };
+    return this.#look(audited, () => this.#calls.searchTopics(caller, call, page));
+  }
+
+  getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails> {
+    const audited = { caller, action: "show topic", subject: { groupId, topic: name } };
+    return this.#look(audited, () => this.#calls.getTopic(caller, name, groupId));
+  }
+
+  listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
+    const audited = { caller, action: "list events", subject: { groupId: call.groupId, topic: call.topic } };
+    return this.#look(audited, () => this.#calls.listEvents(caller, call));
+  }
+
+  listGroups(caller: Caller): Promise<readonly GroupView[]> {
+    return this.#look({ caller, action: "list groups" }, () => this.#calls.listGroups(caller));
+  }
+
+  listNodes(caller: Caller): Promise<readonly NodeView[]> {
+    return this.#look({ caller, action: "list nodes" }, () => this.#calls.listNodes(caller));
+  }
+
+  listFigures(caller: Caller): readonly Figure[] {
+    const action = "list figures";
+    try {
+      const figures = this.#calls.listFigures(caller);
+      this.#trail.looked(caller, action);
+      return figures;
+    } catch (error) {
+      this.#trail.failed(caller, { action, error });
+      throw error;
+    }
+  }
+
+  /** An order that was refused for its subscription, or that changes nothing, is no change. */
+  #ordered(caller: Caller, { order, isDryRun }: OrderCall, { id, error }: OrderResult): void {
+    if (isDryRun || error !== undefined) return;
+    this.#trail.changed(caller, order.kind, { subscriptionId: id });
+  }
+
+  async #look<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {
+    const result = await this.#ask(audited, task);
+    this.#trail.looked(audited.caller, audited.action, audited.subject);
+    return result;
+  }
+
+  async #ask<Result>({ caller, action, subject }: Audited, task: () => Promise<Result>): Promise<Result> {
+    try {
+      return await task();
+    } catch (error) {
+      this.#trail.failed(caller, { action, error }, subject);
+      throw error;
+    }
+  }
+}

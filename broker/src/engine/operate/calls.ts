@@ -1,0 +1,135 @@
+import type { NodeId } from "../../domain/node.ts";
+import type { Event } from "../../domain/event.ts";
+import type { Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
+import type { Topic } from "../../domain/topic.ts";
+import type { EventResult, GroupHealth } from "../broker.ts";
+import type { AttemptRecord } from "../deliver/attempt-history.ts";
+import type { SessionStanding } from "../session-standing.ts";
+
+/** A page of a list: what comes after `after`, which the page before gave as `next`. */
+export interface PageCall {
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+/** A page may be shorter than asked for, or empty: the list has ended where `next` is undefined. */
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next: string | undefined;
+}
+
+/** Which callback subscriptions a call concerns, as the client wrote it; what is undefined does not matter. */
+export interface SearchCall {
+  readonly groupId?: string | undefined;
+  readonly state?: SubscriptionState | undefined;
+  readonly kind?: WebhookFormat | undefined;
+  /** The topic or pattern of the subscription, as it was subscribed to. */
+  readonly topic?: string | undefined;
+  readonly prefix?: string | undefined;
+  /** Host of the url, with its port unless that is the usual one. */
+  readonly host?: string | undefined;
+  readonly owner?: string | undefined;
+  /** Address of the node that delivers it. */
+  readonly node?: string | undefined;
+  /** At least so many matching events wait. */
+  readonly lagMin?: number | undefined;
+  /** The receiver has failed for at least so long. */
+  readonly failingMsMin?: number | undefined;
+}
+
+/** A callback subscription with the progress that this node knows. */
+export interface SubscriptionView {
+  readonly subscription: Subscription;
+  /** Matching events after the cursor. */
+  readonly lag: number;
+  /** Address of the node that delivers it; undefined for none, and where one process has the store alone. */
+  readonly node: string | undefined;
+}
+
+export interface SubscriptionDetails extends SubscriptionView {
+  /** When the block of the oldest event after the cursor was made; undefined without one, or if the chain does not tell. */
+  readonly waitingSince: number | undefined;
+  /** When the next attempt is due; undefined unless this node waits for it. */
+  readonly nextAttemptAt: number | undefined;
+  /** Attempts of this node, the newest first. */
+  readonly attempts: readonly AttemptRecord[];
+}
+
+/** A place in the events of a subscription: `OFFSET_FIRST`, `OFFSET_LAST` or an eventId as the client wrote it, a sequence, or a time in milliseconds since the epoch. */
+export type PlaceOrder = string | { readonly sequence: number } | { readonly time: number };
+
+/** What an operator wants of a subscription. */
+export type SubscriptionOrder =
+  /** Holds it until an operator resumes it. */
+  | { readonly kind: "pause" }
+  /** Delivers again from its cursor, whether it was paused or suspended. */
+  | { readonly kind: "resume" }
+  /** Makes the next attempt at once; also resumes a suspended one. */
+  | { readonly kind: "retry" }
+  /** Moves the cursor past an event; past the next one, if left out. */
+  | { readonly kind: "skip"; readonly to: PlaceOrder | undefined }
+  /** Moves the cursor back, so that the event and all later ones are delivered again. */
+  | { readonly kind: "replay"; readonly from: PlaceOrder };
+
+export interface OrderCall {
+  readonly order: SubscriptionOrder;
+  /** Changes nothing, and says what it would concern. */
+  readonly isDryRun: boolean;
+}
+
+/** What an order concerned, or would concern. */
+export interface OrderResult {
+  readonly id: Subscription["id"];
+  /** Matching events that are skipped, delivered again, or wait. */
+  readonly events: number;
+  /** Why the order was refused; undefined if it was not. */
+  readonly error?: unknown;
+}
+
+export interface TopicsCall {
+  readonly groupId: string | undefined;
+  readonly prefix?: string | undefined;
+  /** A pattern that the topic matches. */
+  readonly filter?: string | undefined;
+}
+
+export interface TopicDetails {
+  readonly topic: Topic;
+  /** Events in the index. */
+  readonly events: number;
+  /** Callback subscriptions that match it, at most as many as are counted. */
+  readonly subscriptions: number;
+}
+
+export interface EventsCall {
+  readonly topic: string;
+  readonly groupId: string | undefined;
+  /** Only events below this sequence; undefined for the newest. */
+  readonly before: number | undefined;
+  readonly limit: number;
+}
+
+/** An event with its place on the chain. */
+export interface PlacedEvent extends EventResult {
+  readonly batch: NonNullable<Event["batch"]>;
+}
+
+export interface GroupView extends GroupHealth {
+  /** Roll-backs of the index since it began. */
+  readonly rollBacks: number;
+}
+
+export interface NodeView {
+  readonly id: NodeId | undefined;
+  /** Undefined for the one process that has the store alone. */
+  readonly address: string | undefined;
+  readonly joinedAt: number | undefined;
+  /** Whether it answers this call. */
+  readonly isOwn: boolean;
+}
+
+/** A session of MQTT or STOMP. */
+export interface SessionView extends Omit<SessionStanding, "isStored"> {
+  readonly isConnected: boolean;
+  readonly node: string | undefined;
+}

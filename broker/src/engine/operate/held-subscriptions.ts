@@ -1,0 +1,73 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HeldCount, Store } from "../../ports/store.ts";
+
+/** Time between two counts, in milliseconds. */
+const countEveryMs = 10_000;
+
+export interface HeldSubscriptionsOptions {
+  readonly store: Pick<Store, "countHeld">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Subscriptions of a group to which nothing is delivered, at any node. */
+export interface Held {
+  readonly suspended: number;
+  readonly paused: number;
+}
+
+/** Knows how many subscriptions are held, as of a few seconds ago, so that health and metrics show them. */
+export class HeldSubscriptions {
+  readonly #options: HeldSubscriptionsOptions;
+  readonly #trouble: ReportedTrouble;
+  #counts: readonly HeldCount[] = [];
+  #cancelTimer: (() => void) | undefined;
+  /** Counts begun; only the newest sets a timer. */
+  #begun = 0;
+  #isStopped = false;
+
+  constructor(options: HeldSubscriptionsOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(
+      options.logger,
+      "held subscriptions not counted",
+      "held subscriptions counted again",
+    );
+  }
+
+  /** Counts now, and then again and again. Never rejects. */
+  async start(): Promise<void> {
+    this.#cancelTimer?.();
+    const number = (this.#begun += 1);
+    try {
+      this.#counts = await this.#options.store.countHeld();
+      this.#trouble.done();
+    } catch (error) {
+      if (!this.#isStopped) this.#trouble.failed(error);
+    }
+    if (this.#isStopped || number !== this.#begun) return;
+    this.#cancelTimer = this.#options.clock.after(countEveryMs, () => void this.start());
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTimer?.();
+  }
+
+  of(groupId: GroupId): Held {
+    const own = this.#counts.filter((one) => one.groupId === groupId);
+    const count = (state: HeldCount["state"]): number => own.find((one) => one.state === state)?.count ?? 0;
+    return { suspended: count("suspended"), paused: count("paused") };
+  }
+
+  /** What the operator has to see to; undefined for nothing. */
+  findWarning(groupId: GroupId): string | undefined {
+    const { suspended } = this.of(groupId);
+    if (suspended === 0) return undefined;
+    const what = suspended === 1 ? "1 subscription is suspended" : `${suspended} subscriptions are suspended`;
+    return `${what}: GET /admin/v1/subscriptions?state=suspended lists what has to be resumed`;
+  }
+}

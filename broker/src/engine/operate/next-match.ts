@@ -1,0 +1,36 @@
+import { BrokerError } from "@stele/wire";
+import type { Event } from "../../domain/event.ts";
+import { endOfBlock, type Position } from "../../domain/position.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+
+/** Reads in search of one event, each of up to 64 batches or 1 MiB. */
+const matchReadsMax = 1_000;
+
+/** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 when it lies too far. */
+export async function findNextMatch(
+  store: Pick<Store, "findHead" | "readBatches">,
+  { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
+): Promise<Event | undefined> {
+  const head = await store.findHead(groupId);
+  const upTo = endOfBlock(Math.max(0, head?.blockNumber ?? 0));
+  const topic = isPattern(filter) ? undefined : parseTopicName(filter);
+  const limits = topic === undefined ? { batchesMax: 64, bytesMax: 2 ** 20 } : { batchesMax: 1, bytesMax: 1 };
+  let after: Position = cursor;
+  for (let reads = 0; reads < matchReadsMax; reads += 1) {
+    const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
+    const events = batches.filter((batch) => matchesFilter(filter, batch.topic)).flatMap((batch) => eventsOf(batch));
+    const found = events.find(({ position }) => position > cursor);
+    const last = batches.at(-1);
+    if (found !== undefined || last === undefined) return found;
+    after = endOfBatch(last);
+  }
+  throw new BrokerError("busy", { details: "the next matching event lies far after the cursor" });
+}
+
+function endOfBatch(batch: { readonly firstPosition: Position; readonly count: number }): Position {
+  return (batch.firstPosition + batch.count - 1) as Position; // The position of its last event.
+}

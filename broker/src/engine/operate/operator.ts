@@ -1,0 +1,153 @@
+import type { Topic } from "../../domain/topic.ts";
+import type { Access } from "../access/access.ts";
+import type { Caller } from "../access/caller.ts";
+import type { GroupHealth, NodeHealth } from "../broker.ts";
+import type { ClusterNode } from "../../domain/node.ts";
+import type { Groups } from "../group.ts";
+import type {
+  EventsCall,
+  GroupView,
+  NodeView,
+  OrderCall,
+  OrderResult,
+  Page,
+  PageCall,
+  PlacedEvent,
+  SearchCall,
+  SessionView,
+  SubscriptionDetails,
+  SubscriptionView,
+  TopicDetails,
+  TopicsCall,
+} from "./calls.ts";
+import type { Figure, Figures } from "./figures.ts";
+import type { SessionFinder } from "./session-finder.ts";
+import type { SubscriptionFinder } from "./subscription-finder.ts";
+import type { SubscriptionOperator } from "./subscription-operator.ts";
+import type { TopicFinder } from "./topic-finder.ts";
+
+/** What operators ask of the broker. Each call asks for the right to administer (100701, 100702) first. */
+export interface Operator {
+  searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>>;
+  getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails>;
+  /** Carries out an order, or says what it would concern. Any node does. */
+  orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult>;
+  /** The same for a page of those that a search finds. An order that is refused does not keep the others from being carried out. */
+  orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>>;
+  listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>>;
+  searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>>;
+  getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails>;
+  listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>>;
+  listGroups(caller: Caller): Promise<readonly GroupView[]>;
+  listNodes(caller: Caller): Promise<readonly NodeView[]>;
+  /** Of this node, the oldest first. */
+  listFigures(caller: Caller): readonly Figure[];
+}
+
+export interface GuardedOperatorOptions {
+  readonly access: Access;
+  readonly groups: Groups;
+  readonly finder: SubscriptionFinder;
+  readonly orders: SubscriptionOperator;
+  readonly sessions: SessionFinder;
+  readonly topics: TopicFinder;
+  readonly figures: Figures;
+  readonly groupHealth: () => readonly GroupHealth[];
+  readonly nodeHealth: () => NodeHealth | undefined;
+  /** Undefined where this process has the store alone. */
+  readonly listNodes: (() => Promise<readonly ClusterNode[]>) | undefined;
+}
+
+/** Orders of one call that are carried out at once. */
+const ordersAtOnceMax = 8;
+
+/** Asks for the right to each call, then hands it on. */
+export class GuardedOperator implements Operator {
+  readonly #options: GuardedOperatorOptions;
+
+  constructor(options: GuardedOperatorOptions) {
+    this.#options = options;
+  }
+
+  async searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>> {
+    this.#authorize(caller, call.groupId);
+    return this.#options.finder.search(call, page);
+  }
+
+  async getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
+    this.#authorize(caller);
+    return this.#options.finder.get(id);
+  }
+
+  async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
+    this.#authorize(caller);
+    return this.#options.orders.order(id, call);
+  }
+
+  async orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
+    this.#authorize(caller);
+    const { items, next } = await this.#options.finder.search(call, rest);
+    const results: OrderResult[] = [];
+    for (let start = 0; start < items.length; start += ordersAtOnceMax) {
+      const chunk = items.slice(start, start + ordersAtOnceMax);
+      results.push(...(await Promise.all(chunk.map((view) => this.#order(view, rest)))));
+    }
+    return { items: results, next };
+  }
+
+  async listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>> {
+    this.#authorize(caller);
+    return this.#options.sessions.list(page);
+  }
+
+  async searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {
+    this.#authorize(caller, call.groupId);
+    return this.#options.topics.search(call, page);
+  }
+
+  async getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails> {
+    this.#authorize(caller, groupId);
+    return this.#options.topics.get(name, groupId);
+  }
+
+  async listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
+    this.#authorize(caller, call.groupId);
+    return this.#options.topics.listEvents(call);
+  }
+
+  async listGroups(caller: Caller): Promise<readonly GroupView[]> {
+    this.#authorize(caller);
+    const { groupHealth, groups } = this.#options;
+    return Promise.all(
+      groupHealth().map(async (health) => {
+        const head = await groups.getAny(health.groupId).findHead();
+        return { ...health, rollBacks: head?.generation ?? 0 };
+      }),
+    );
+  }
+
+  async listNodes(caller: Caller): Promise<readonly NodeView[]> {
+    this.#authorize(caller);
+    const { listNodes, nodeHealth } = this.#options;
+    if (listNodes === undefined) return [{ id: undefined, address: undefined, joinedAt: undefined, isOwn: true }];
+    const own = nodeHealth()?.address;
+    return (await listNodes()).map((node) => ({ ...node, isOwn: node.address === own }));
+  }
+
+  listFigures(caller: Caller): readonly Figure[] {
+    this.#authorize(caller);
+    return this.#options.figures.list();
+  }
+
+  async #order({ subscription: { id } }: SubscriptionView, call: OrderCall): Promise<OrderResult> {
+    try {
+      return await this.#options.orders.order(id, call);
+    } catch (error) {
+      return { id, events: 0, error };
+    }
+  }
+
+  #authorize(caller: Caller, groupId?: string): void {
+    this.#options.access.authorize(caller, "administer", groupId === undefined ? undefined : { groupId });
+  }
+}

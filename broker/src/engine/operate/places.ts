@@ -1,0 +1,63 @@
+import { BrokerError, quote } from "@stele/wire";
+import { before, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { isPattern } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { Group } from "../group.ts";
+import type { EventQuery } from "../query/event-query.ts";
+import type { BlockTimes } from "./block-times.ts";
+import type { PlaceOrder } from "./calls.ts";
+
+export interface PlacesOptions {
+  readonly store: Pick<Store, "findBatch">;
+  readonly events: EventQuery;
+  readonly times: BlockTimes;
+}
+
+/** A place between the events of a group. */
+export interface FoundPlace {
+  /** The place just before the event. */
+  readonly before: Position;
+  /** The place just after it; that of a time has no event, so it is the same. */
+  readonly after: Position;
+}
+
+/** Finds the places that operators name. */
+export class Places {
+  readonly #options: PlacesOptions;
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+  }
+
+  /** @throws BrokerError as getEvent for an eventId; 200001 and 100303 for a sequence; 200205 for a time. */
+  async find(place: PlaceOrder, { filter }: Pick<Subscription, "filter">, group: Group): Promise<FoundPlace> {
+    if (place === "OFFSET_FIRST") return { before: positionZero, after: positionZero };
+    const head = Math.max(0, (await group.findHead())?.blockNumber ?? 0);
+    if (place === "OFFSET_LAST") return { before: endOfBlock(head), after: endOfBlock(head) };
+    if (typeof place === "string") return around((await this.#options.events.get(group, place)).position);
+    if ("sequence" in place) return this.#ofSequence(place.sequence, filter, group);
+    const block = await this.#options.times.findBlockAt(group, place.time, head);
+    const start = block === 0 ? positionZero : endOfBlock(block - 1);
+    return { before: start, after: start };
+  }
+
+  async #ofSequence(sequence: number, filter: Subscription["filter"], group: Group): Promise<FoundPlace> {
+    if (isPattern(filter)) {
+      const details =
+        "a sequence is a place in one topic, and the subscription has a pattern: name an eventId or a time";
+      throw new BrokerError("parameterInvalid", { details });
+    }
+    const place = { topic: parseTopicName(filter), sequence };
+    const batch = await this.#options.store.findBatch(group.id, place);
+    const event = batch && eventsOf(batch)[sequence - batch.firstSequence];
+    if (event !== undefined) return around(event.position);
+    throw new BrokerError("eventNotExist", { details: `${quote(filter)} has no event with the sequence ${sequence}` });
+  }
+}
+
+function around(position: Position): FoundPlace {
+  return { before: before(position), after: position };
+}

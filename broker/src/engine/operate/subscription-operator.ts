@@ -1,0 +1,188 @@
+import { BrokerError, quote } from "@stele/wire";
+import type { Position } from "../../domain/position.ts";
+import {
+  type CallbackSubscription,
+  isCallback,
+  nothingFailed,
+  parseAnySubscriptionId,
+  type Subscription,
+  type SubscriptionId,
+} from "../../domain/subscription.ts";
+import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Store } from "../../ports/store.ts";
+import type { SubscriptionMove } from "../../ports/subscription-search.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
+import type { Group, Groups } from "../group.ts";
+import { damagedSubscription } from "../integrity/mended-store.ts";
+import { toCurrent } from "../query/current-progress.ts";
+import { PendingCounts } from "../query/pending-counts.ts";
+import type { Ownership } from "../subscribe/ownership.ts";
+import type { OrderCall, OrderResult, SubscriptionOrder } from "./calls.ts";
+import { findNextMatch } from "./next-match.ts";
+import type { Places } from "./places.ts";
+
+/** Tries of an order whose subscription changes its owner, or whose index rolls back, meanwhile. */
+const triesMax = 10;
+
+/** Time for an attempt in progress, in milliseconds, before the order takes effect. */
+const attemptGraceMs = 1_000;
+
+export interface SubscriptionOperatorOptions {
+  readonly store: Store;
+  readonly groups: Groups;
+  readonly slices: TimeSlices;
+  readonly logger: Logger;
+  readonly workers: DeliveryWorkers;
+  readonly progressWriter: ProgressWriter;
+  readonly ownership: Ownership;
+  readonly places: Places;
+  /** Called after a subscription was paused or resumed. */
+  readonly onHeld: () => void;
+  /** Held by all calls that change a subscription. */
+  readonly turns: KeyedMutex<SubscriptionId>;
+}
+
+/** What an order does to a subscription. */
+interface Plan {
+  readonly move: SubscriptionMove;
+  readonly events: number;
+  /** Of the index in which the cursor was found. */
+  readonly generation: number;
+}
+
+/**
+ * Carries out the orders of operators. The node that got the order takes the subscription over, ends its worker, and makes the change in one
+ * transaction under the epoch that it read, which moves to the next one: neither a stale node nor a late write of progress undoes it, and a kill
+ * leaves the subscription as it was before or after.
+ */
+export class SubscriptionOperator {
+  readonly #options: SubscriptionOperatorOptions;
+
+  constructor(options: SubscriptionOperatorOptions) {
+    this.#options = options;
+  }
+
+  /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; of a place as {@link Places.find}. */
+  async order(text: string, { order, isDryRun }: OrderCall): Promise<OrderResult> {
+    const id = parseAnySubscriptionId(text);
+    if (isDryRun) return this.#judge(id, order);
+    const { turns, ownership } = this.#options;
+    return turns.run(id, async () => {
+      for (let tries = 0; tries < triesMax; tries += 1) {
+        this.#groupOf(await this.#find(id));
+        await ownership.claim(id);
+        const result = await this.#tryOrder(id, order);
+        if (result !== undefined) return result;
+      }
+      throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
+    });
+  }
+
+  async #judge(id: SubscriptionId, order: SubscriptionOrder): Promise<OrderResult> {
+    const { subscription } = toCurrent(await this.#find(id), this.#options);
+    const found = toCallback(subscription);
+    const { events } = await this.#plan(found, order, this.#groupOf(found));
+    return { id, events };
+  }
+
+  async #tryOrder(id: SubscriptionId, order: SubscriptionOrder): Promise<OrderResult | undefined> {
+    const group = this.#groupOf(await this.#find(id));
+    return group.changes.shared(async () => {
+      await this.#options.progressWriter.flush();
+      const known = toCallback(await this.#find(id));
+      if (!this.#options.ownership.isOwn(known)) return undefined;
+      checkState(known, order);
+      return this.#carryOut(known, order, group);
+    });
+  }
+
+  /** The worker that ends may acknowledge an event, so the order is planned after that. If it fails, a new worker goes on from there. */
+  async #carryOut(
+    known: CallbackSubscription,
+    order: SubscriptionOrder,
+    group: Group,
+  ): Promise<OrderResult | undefined> {
+    const { workers, progressWriter, store, ownership, logger } = this.#options;
+    const { id } = known;
+    const progress = await workers.remove(id, attemptGraceMs);
+    const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
+    try {
+      // What the worker noted at its end must not come after the change.
+      if (progress !== undefined) await progressWriter.flush();
+      const { move, events, generation } = await this.#plan(current, order, group);
+      if ((await store.moveSubscription(current, move, generation)) !== "moved") return undefined;
+      const next = { ...current, ...move, ...nothingFailed, epoch: current.epoch + 1 };
+      if (next.state === "active") ownership.begin(next);
+      if (next.state !== known.state) this.#options.onHeld();
+      logger.info("subscription changed by an operator", { subscriptionId: id, order: order.kind, events });
+      return { id, events };
+    } catch (error) {
+      if (known.state === "active") ownership.begin(current);
+      throw error;
+    }
+  }
+
+  async #plan(current: CallbackSubscription, order: SubscriptionOrder, group: Group): Promise<Plan> {
+    const generation = (await group.findHead())?.generation ?? 0;
+    const counts = new PendingCounts(this.#options);
+    const cursor = await this.#target(current, order, group);
+    counts.add(current);
+    if (cursor !== undefined) counts.add({ ...current, cursor });
+    await counts.read();
+    const pending = counts.get(current);
+    const events = cursor === undefined ? pending : Math.abs(pending - counts.get({ ...current, cursor }));
+    return { move: { ...stateAfter(current, order), ...(cursor !== undefined && { cursor }) }, events, generation };
+  }
+
+  /** Where the cursor moves; undefined if it stays. */
+  async #target(current: CallbackSubscription, order: SubscriptionOrder, group: Group): Promise<Position | undefined> {
+    const { places, store } = this.#options;
+    if (order.kind === "replay") {
+      const { before } = await places.find(order.from, current, group);
+      if (before <= current.cursor) return before;
+      throw new BrokerError("parameterInvalid", { details: '"from" lies after the cursor: skip moves it forward' });
+    }
+    if (order.kind !== "skip") return undefined;
+    if (order.to === undefined) return (await findNextMatch(store, current))?.position ?? current.cursor;
+    const { after } = await places.find(order.to, current, group);
+    if (after >= current.cursor) return after;
+    throw new BrokerError("parameterInvalid", { details: '"to" lies before the cursor: replay moves it back' });
+  }
+
+  async #find(id: SubscriptionId): Promise<Subscription> {
+    const found = await this.#options.store.findSubscription(id);
+    if (found === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    return found;
+  }
+
+  /** @throws BrokerError 200205 where the group is not up: then nothing of it is read. */
+  #groupOf({ groupId }: Subscription): Group {
+    return this.#options.groups.get(groupId);
+  }
+}
+
+function toCallback(found: Subscription): CallbackSubscription {
+  if (found.state === "damaged") throw damagedSubscription(found.id);
+  if (isCallback(found)) return found;
+  throw new BrokerError("subscriptionNotExist", { details: quote(found.id) });
+}
+
+/** @throws BrokerError 100507. */
+function checkState({ state }: Subscription, { kind }: SubscriptionOrder): void {
+  if (state === "locked" && kind !== "pause") {
+    const details = "its secret cannot be opened any more: its owner has to subscribe again with the secret";
+    throw new BrokerError("subscriptionHeld", { details });
+  }
+  if (state === "paused" && kind === "retry") {
+    throw new BrokerError("subscriptionHeld", { details: "it is paused: resume it" });
+  }
+}
+
+function stateAfter({ state }: Subscription, { kind }: SubscriptionOrder): Pick<SubscriptionMove, "state"> {
+  if (kind === "pause") return { state: "paused" };
+  if (kind === "resume" || (kind === "retry" && state === "suspended")) return { state: "active" };
+  return {};
+}

@@ -1,0 +1,104 @@
+import { parseTopicFilter, matchesFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { positionZero } from "../../domain/position.ts";
+import type { Topic } from "../../domain/topic.ts";
+import { BrokerError, quote } from "@stele/wire";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { Groups } from "../group.ts";
+import { subscriptionsOf } from "../subscriptions-of.ts";
+import type { EventsCall, Page, PageCall, PlacedEvent, TopicDetails, TopicsCall } from "./calls.ts";
+
+/** Topics that one call reads in search of those that match; the next call goes on from there. */
+const topicsSearchedMax = 10_000;
+
+/** Topics of one read. */
+const topicsReadMax = 500;
+
+/** Sequences without an event in a row that a page of events passes; it ends there. */
+const gapReadsMax = 64;
+
+export interface TopicFinderOptions {
+  readonly store: Store;
+  readonly groups: Groups;
+  readonly slices: TimeSlices;
+  readonly eventIds: EventIds;
+}
+
+/** Finds topics and their events. */
+export class TopicFinder {
+  readonly #options: TopicFinderOptions;
+
+  constructor(options: TopicFinderOptions) {
+    this.#options = options;
+  }
+
+  /** In the order in which they were opened; `next` is the number of the last one that was read. @throws BrokerError 100306, 200211, 100109. */
+  async search(call: TopicsCall, { after, limit }: PageCall): Promise<Page<Topic>> {
+    const { store, groups, slices } = this.#options;
+    const { id } = groups.getAny(call.groupId);
+    const filter = call.filter === undefined ? undefined : parseTopicFilter(call.filter);
+    const { prefix = "" } = call;
+    const items: Topic[] = [];
+    const start = toOffset(after);
+    for (let offset = start; offset < start + topicsSearchedMax; offset += topicsReadMax) {
+      const { topics } = await store.listTopics(id, { offset, limit: topicsReadMax });
+      for (const [index, topic] of topics.entries()) {
+        if (!topic.name.startsWith(prefix) || (filter !== undefined && !matchesFilter(filter, topic.name))) continue;
+        items.push(topic);
+        if (items.length === limit) return { items, next: String(offset + index + 1) };
+      }
+      if (topics.length < topicsReadMax) return { items, next: undefined };
+      await slices.pause();
+    }
+    return { items, next: String(start + topicsSearchedMax) };
+  }
+
+  /** @throws BrokerError 100101. */
+  async get(name: string, groupId: string | undefined): Promise<TopicDetails> {
+    const { store, groups } = this.#options;
+    const group = groups.getAny(groupId);
+    const topic = await group.getTopic(parseTopicName(name));
+    const events = await store.countEventsAfter(group.id, topic.name, positionZero);
+    return { topic, events, subscriptions: await this.#countSubscriptions(topic, group.id) };
+  }
+
+  /** Newest first. A page ends early where the index skipped many sequences. @throws BrokerError 100101. */
+  async listEvents({ topic: name, groupId, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {
+    const { store, groups, eventIds } = this.#options;
+    const group = groups.getAny(groupId);
+    const topic = await group.getTopic(parseTopicName(name));
+    const items: PlacedEvent[] = [];
+    let sequence = Math.min(topic.sequence, (before ?? Number.MAX_SAFE_INTEGER) - 1);
+    for (let gaps = 0; sequence > 0 && items.length < limit && gaps < gapReadsMax; ) {
+      const batch = await store.findBatch(group.id, { topic: topic.name, sequence });
+      if (batch === undefined) {
+        gaps += 1;
+        sequence -= 1;
+        continue;
+      }
+      const events = eventsOf(batch).slice(0, sequence - batch.firstSequence + 1);
+      const room = limit - items.length;
+      const newest = events.slice(-room).toReversed();
+      items.push(...newest.map((event) => ({ ...event, batch, eventId: eventIds.of(event) })));
+      sequence -= newest.length;
+    }
+    return { items, next: sequence > 0 ? String(sequence + 1) : undefined };
+  }
+
+  async #countSubscriptions({ name }: Topic, groupId: string): Promise<number> {
+    let count = 0;
+    for await (const row of subscriptionsOf(this.#options)) {
+      if (row.groupId === groupId && row.state !== "damaged" && matchesFilter(row.filter, name)) count += 1;
+    }
+    return count;
+  }
+}
+
+function toOffset(after: string | undefined): number {
+  if (after === undefined) return 0;
+  if (/^\d{1,15}$/.test(after)) return Number(after);
+  throw new BrokerError("parameterInvalid", { details: `"cursor" is none of this list: ${quote(after)}` });
+}

@@ -1,0 +1,16 @@
+/** What the end of a connection waits for before it is written, and before another connection of this node gets the session. */
+export class Lingering {
+  readonly #pending = new Set<Promise<void>>();
+
+  /** `until` must not reject. */
+  add(until: Promise<void>): void {
+    if (this.#pending.has(until)) return;
+    this.#pending.add(until);
+    void until.then(() => this.#pending.delete(until));
+  }
+
+  /** Answers when nothing is pending, also of what was added meanwhile. */
+  async ended(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+}

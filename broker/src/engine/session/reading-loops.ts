@@ -1,0 +1,132 @@
+import type { DeliveryWindow } from "../../domain/delivery-window.ts";
+import type { Event } from "../../domain/event.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Feed } from "../dispatch/feed.ts";
+import { type Connection, hasRoom, inFlight, type Reading } from "./connection.ts";
+import type { Rejections } from "./rejections.ts";
+import type { Repeater } from "./repeater.ts";
+import type { Retained, RetainedEvents } from "./retained.ts";
+import { stuck, type Waiting } from "./waiting.ts";
+
+export interface ReadingParts {
+  readonly window: DeliveryWindow;
+  readonly waiting: Waiting;
+  readonly retained: RetainedEvents;
+  readonly rejections: Rejections;
+  readonly repeater: Repeater;
+  readonly slices: TimeSlices;
+}
+
+export interface Receiver {
+  readonly give: (event: Event) => void;
+  readonly giveRetained: (retained: Retained) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * The loops that give a connection the events of a feed, what topics retain, and what was rejected, as long as it has room. Most connections need the
+ * first alone, so the other two run only while they have work: there may be tens of thousands.
+ */
+export class ReadingLoops implements Reading {
+  readonly feed: Feed;
+  readonly #connection: Connection;
+  readonly #parts: ReadingParts;
+  readonly #receiver: Receiver;
+  readonly #ending = new Cancellation();
+  readonly #live: Promise<void>;
+  #beside: Promise<void> | undefined;
+  #rejected: Promise<void> | undefined;
+  #hasFailed = false;
+
+  constructor(connection: Connection, feed: Feed, { parts, receiver }: { parts: ReadingParts; receiver: Receiver }) {
+    this.#connection = connection;
+    this.feed = feed;
+    this.#parts = parts;
+    this.#receiver = receiver;
+    this.#live = this.#run(this.#giveLive());
+    if (inFlight(parts.window, "beside").length > 0) this.#beside = this.#giveAllBeside(this.#repeatBeside());
+    this.wake();
+  }
+
+  wake(): void {
+    if (this.#hasFailed || this.#ending.aborted) return;
+    const { retained, rejections } = this.#parts;
+    if (!retained.isEmpty) this.#beside ??= this.#giveAllBeside(this.#giveRetained());
+    if (rejections.hasWork) this.#rejected ??= this.#giveAllRejected();
+  }
+
+  async end(): Promise<void> {
+    this.#ending.abort();
+    this.feed.close();
+    this.#parts.waiting.wake();
+    await Promise.all([this.#live, this.#beside, this.#rejected]);
+  }
+
+  async #giveAllBeside(loop: Promise<void>): Promise<void> {
+    await this.#run(loop);
+    this.#beside = undefined;
+    this.wake();
+  }
+
+  async #giveAllRejected(): Promise<void> {
+    const { rejections, repeater } = this.#parts;
+    const where = { connection: this.#connection, signal: this.#ending };
+    await this.#run(rejections.run(where.signal, (entry) => repeater.give(entry, where)));
+    this.#rejected = undefined;
+    this.wake();
+  }
+
+  async #run(loop: Promise<void>): Promise<void> {
+    try {
+      await loop;
+    } catch (error) {
+      this.#hasFailed = true;
+      this.#receiver.failed(error);
+    }
+  }
+
+  async #giveLive(): Promise<void> {
+    const { waiting, retained, rejections, slices } = this.#parts;
+    const { feed } = this;
+    const signal = this.#ending;
+    // Retained and rejected events are older, so they come first.
+    const isHeldBack = (): boolean => !retained.isEmpty || rejections.isHoldingBack;
+    while (!signal.aborted) {
+      // No turn between events that are in memory: what leaves for one client in a turn goes in one write.
+      if (feed.peek() === undefined) await waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
+      while (!signal.aborted && (isHeldBack() || !hasRoom(this.#connection))) await waiting.woken();
+      const event = feed.peek();
+      if (event === undefined || signal.aborted) continue;
+      feed.advance();
+      this.#receiver.give(event);
+      const slice = slices.pause();
+      if (slice !== undefined) await slice;
+    }
+  }
+
+  /** Gives what an earlier connection had beside the stream. */
+  async #repeatBeside(): Promise<void> {
+    const { window, repeater } = this.#parts;
+    const connection = this.#connection;
+    for (const entry of inFlight(window, "beside")) {
+      if (!connection.held.has(entry.ticket)) await repeater.give(entry, { connection, signal: this.#ending });
+    }
+  }
+
+  /** Gives what topics retain, until nothing is left. */
+  async #giveRetained(): Promise<void> {
+    const { waiting, retained, slices } = this.#parts;
+    const connection = this.#connection;
+    const signal = this.#ending;
+    while (!signal.aborted && !retained.isEmpty) {
+      while (!signal.aborted && !hasRoom(connection)) await waiting.woken();
+      const next = await waiting.untilDone({ what: stuck.retained, signal }, () => retained.next(signal));
+      while (!signal.aborted && !hasRoom(connection)) await waiting.woken();
+      if (signal.aborted) break;
+      if (next !== undefined) this.#receiver.giveRetained(next);
+      if (retained.isEmpty) waiting.wake();
+      await slices.pause();
+    }
+  }
+}

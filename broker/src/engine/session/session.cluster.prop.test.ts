@@ -1,0 +1,312 @@
+import { decodeEvents } from "@stele/wire";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Ticket } from "../../domain/delivery-window.ts";
+import type { QoS } from "../../domain/session-filter.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Attachment, PublishCall, PublishOutcome } from "../broker.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+import type { Delivery, EndReason, Peer } from "./peer.ts";
+
+const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const nodesMax = 3;
+const topics = ["a", "b"] as const;
+const expiryMs = 1_000_000_000;
+/** Time in which the others find out that a node is gone, and take over from it. */
+const goneMs = 40_000;
+
+const node = fc.nat(nodesMax - 1);
+const step = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant("publish" as const), topic: fc.constantFrom(...topics) }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant("answer" as const), count: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("move" as const), node, windowMax: fc.integer({ min: 1, max: 4 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("publisher moves" as const), node }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("kill" as const, "kill", "launch", "launch", "halt", "resume", "refuse", "silence", "heal"),
+      node,
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1, 20, 60, 700, 9_000) }),
+  },
+);
+const history = fc.record({
+  steps: fc.array(step, { minLength: 10, maxLength: 40, size: "max" }),
+  qos: fc.constantFrom<QoS>(1, 2),
+  /** What the messages between nodes and the store take, one after the other, in milliseconds. */
+  delaysMs: fc.array(fc.constantFrom(0, 1, 10, 60), { minLength: 1, maxLength: 12 }),
+  /** What passes after each step. */
+  gapsMs: fc.array(fc.constantFrom(0, 1, 10, 60, 200), { minLength: 1, maxLength: 12 }),
+});
+type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
+
+type Packet = { readonly release: Ticket } | { readonly delivery: Delivery };
+
+/** A connection whose packets wait until the client reads them. */
+class WaitingPeer implements Peer {
+  readonly packets: Packet[] = [];
+  readonly hasRoom = true;
+  isEnded = false;
+
+  deliver(delivery: Delivery): void {
+    this.packets.push({ delivery });
+  }
+
+  release(ticket: Ticket): void {
+    this.packets.push({ release: ticket });
+  }
+
+  ended(_why: EndReason): void {
+    this.isEnded = true;
+  }
+}
+
+/** A client with a session that lasts, at one node after the other. */
+class Client {
+  readonly cluster: TestCluster;
+  readonly #key: string;
+  peer = new WaitingPeer();
+  attachment: Attachment | undefined;
+  node = -1;
+
+  constructor(cluster: TestCluster, key: string) {
+    this.cluster = cluster;
+    this.#key = key;
+  }
+
+  get isConnected(): boolean {
+    return this.attachment !== undefined && !this.peer.isEnded;
+  }
+
+  /** Drops its connection, with the packets that it has not read. */
+  lose(): void {
+    this.attachment = undefined;
+    this.peer = new WaitingPeer();
+    this.node = -1;
+  }
+
+  /** A connection that a node cannot take now fails, as a client would see it. */
+  async connect(at: number, windowMax = 10): Promise<void> {
+    const { broker } = this.cluster.find(at) ?? {};
+    if (broker === undefined) return;
+    this.lose();
+    const peer = new WaitingPeer();
+    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
+    const attach = async (): Promise<void> => {
+      this.attachment = await broker.attach({ ...order, windowMax, expiryMs, onConnected: () => {} }, peer);
+      this.peer = peer;
+      this.node = at;
+    };
+    await Promise.race([attach().catch(() => undefined), this.cluster.clock.advance(3_000)]);
+  }
+}
+
+/** Takes events of QoS 1 or 2, and knows a repeat of QoS 2 by its packet identifier alone, which it forgets at the release. */
+class Subscriber extends Client {
+  readonly accepted: string[] = [];
+  readonly #held = new Set<Ticket>();
+
+  async subscribe(qos: QoS): Promise<void> {
+    const options = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    const orders = ["a", "#"].map((text) => ({ ...options, filter: parseTopicFilter(text) }));
+    await this.cluster.run(this.attachment?.subscribe(orders) ?? Promise.resolve([]));
+  }
+
+  /** Reads one packet, and answers it. */
+  answer(): boolean {
+    const packet = this.isConnected ? this.peer.packets.shift() : undefined;
+    if (packet === undefined) return false;
+    const session = this.attachment?.session;
+    if ("release" in packet) {
+      this.#held.delete(packet.release);
+      session?.acknowledge(packet.release);
+      return true;
+    }
+    const { event, qos, ticket = 0 } = packet.delivery;
+    if (qos === 1 || !this.#held.has(ticket)) this.accepted.push(new TextDecoder().decode(event.content));
+    if (qos === 1) {
+      session?.acknowledge(ticket);
+      return true;
+    }
+    this.#held.add(ticket);
+    session?.receive(ticket);
+    return true;
+  }
+}
+
+/** Publishes one message after the other with QoS 2, under two packet identifiers in turn, and repeats each until it is released. */
+class Publisher extends Client {
+  readonly published: string[] = [];
+  #current: { readonly call: PublishCall; isAnswered: boolean; isReleased: boolean } | undefined;
+  #count = 0;
+
+  get isBusy(): boolean {
+    return this.#current !== undefined;
+  }
+
+  begin(topic: string): void {
+    if (this.#current !== undefined) return;
+    this.#count += 1;
+    const text = String(this.#count);
+    const content = new TextEncoder().encode(text);
+    const key = String(1 + (this.#count % 2));
+    const call = { topic, groupId: undefined, content, extensions: [["svc-qos", "2"]], key } as const;
+    this.published.push(text);
+    this.#current = { call, isAnswered: false, isReleased: false };
+    this.send();
+  }
+
+  /**
+   * Sends what its node has not answered, as after a connection was lost. Nothing to a node that stands still: it would read that when it goes on, after
+   * another node has published it and the client has released it, and publish it again.
+   */
+  send(): void {
+    const { attachment, node: at } = this;
+    const current = this.#current;
+    const { broker, gate } = this.cluster.find(at) ?? {};
+    if (current === undefined || attachment === undefined || !this.isConnected) return;
+    if (broker === undefined || gate?.isHalted === true) return;
+    const sessionId = attachment.session.id;
+    const { key = "" } = current.call;
+    const isHere = (): boolean => this.#current === current && this.attachment === attachment && this.isConnected;
+    const release = async (): Promise<void> => {
+      await broker.release({ groupId: undefined, sessionId, key });
+      if (isHere()) this.#current = undefined;
+    };
+    if (current.isAnswered) {
+      release().catch(() => undefined);
+      return;
+    }
+    const settle = (outcome: PublishOutcome): void => {
+      if (!isHere() || outcome.status !== "SUCCESS" || current.isAnswered) return;
+      current.isAnswered = true;
+      release().catch(() => undefined);
+      expect(contentsOf(this.cluster), "what is acknowledged is on the chain").toContain(this.published.at(-1));
+    };
+    try {
+      broker.submit({ ...current.call, sessionId }, settle);
+    } catch {
+      return; // The node is not up; it is sent again.
+    }
+  }
+}
+
+/** Contents on the chain, in order. */
+function contentsOf({ chain }: TestCluster): readonly string[] {
+  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
+  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
+  return batches.map(({ content }) => new TextDecoder().decode(content));
+}
+
+class World {
+  readonly cluster: TestCluster;
+  readonly subscriber: Subscriber;
+  readonly publisher: Publisher;
+
+  constructor(cluster: TestCluster) {
+    this.cluster = cluster;
+    this.subscriber = new Subscriber(cluster, "subscriber");
+    this.publisher = new Publisher(cluster, "publisher");
+  }
+
+  async begin(qos: QoS): Promise<void> {
+    for (const topic of topics) await this.cluster.run(this.cluster.node(0).broker.open({ topic, groupId: undefined }));
+    await this.subscriber.connect(0);
+    await this.subscriber.subscribe(qos);
+    await this.publisher.connect(1);
+  }
+
+  async take(one: History["steps"][number]): Promise<void> {
+    const { cluster, subscriber, publisher } = this;
+    if (one.kind === "wait") await cluster.clock.advance(one.ms);
+    else if (one.kind === "publish") publisher.begin(one.topic);
+    else if (one.kind === "answer") for (let count = 0; count < one.count; count += 1) subscriber.answer();
+    else if (one.kind === "move") await subscriber.connect(one.node, one.windowMax);
+    else if (one.kind === "publisher moves") {
+      await publisher.connect(one.node);
+      publisher.send();
+    } else this.#befall(one.kind, one.node);
+  }
+
+  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
+    const { cluster } = this;
+    const found = cluster.find(at);
+    if (found === undefined) {
+      if (kind === "launch") cluster.launch(at);
+      return;
+    }
+    if (kind === "kill" && cluster.nodes.length > 1) {
+      cluster.kill(at);
+      for (const client of [this.subscriber, this.publisher]) if (client.node === at) client.lose();
+    } else if (kind === "halt") found.gate.halt();
+    else if (kind === "resume") found.gate.resume();
+    else if (kind === "refuse") found.gate.cut("refused");
+    else if (kind === "silence") found.gate.cut("silent");
+    else if (kind === "heal") found.gate.heal();
+  }
+
+  /** Everything works again, and both clients come to their ends. */
+  async finish(): Promise<void> {
+    const { cluster, subscriber, publisher } = this;
+    for (let index = 0; index < nodesMax; index += 1) {
+      const found = cluster.find(index);
+      if (found === undefined) cluster.launch(index);
+      found?.gate.resume();
+      found?.gate.heal();
+    }
+    await cluster.clock.advance(2 * goneMs);
+    for (let tries = 0; publisher.isBusy && tries < 10; tries += 1) {
+      await publisher.connect(tries % nodesMax);
+      publisher.send();
+      await cluster.clock.advance(goneMs);
+    }
+    expect(publisher.isBusy, "the publisher has every answer").toBe(false);
+    await subscriber.connect(2, 2);
+    for (let isIdle = false; !isIdle; ) {
+      isIdle = true;
+      await cluster.clock.advance(3_000);
+      while (subscriber.answer()) isIdle = false;
+    }
+  }
+}
+
+it(
+  "publishes each QoS 2 message once and delivers each once in order (QoS 1: at least once), whichever nodes the clients are at and however these end",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async ({ steps, qos, delaysMs, gapsMs }) => {
+        let messages = 0;
+        let isSlow = false;
+        const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
+        const cluster = await TestCluster.start(nodesMax, { delayMs, limits: { feedEventsMax: 3, readBatchesMax: 2 } });
+        const world = new World(cluster);
+        await world.begin(qos);
+        isSlow = true;
+        for (const [index, one] of steps.entries()) {
+          await world.take(one);
+          await cluster.clock.advance(gapsMs[index % gapsMs.length] ?? 0);
+        }
+        isSlow = false;
+        await world.finish();
+        const onChain = contentsOf(cluster);
+        expect(onChain).toEqual(world.publisher.published);
+        const { accepted } = world.subscriber;
+        if (qos === 2) expect(accepted).toEqual(onChain);
+        else expect([...new Set(accepted)].toSorted(byNumber)).toEqual(world.publisher.published);
+        await cluster.stopAll();
+      }),
+      { numRuns: runs },
+    );
+  },
+  20_000 * runs,
+);
+
+function byNumber(left: string, right: string): number {
+  return Number(left) - Number(right);
+}

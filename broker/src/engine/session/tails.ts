@@ -1,0 +1,54 @@
+import type { Randomness } from "../../ports/randomness.ts";
+import type { Access } from "../access/access.ts";
+import type { Caller } from "../access/caller.ts";
+import type { Attachment, StartPosition, TailOrder, TailStart } from "../broker.ts";
+import type { Groups } from "../group.ts";
+import type { Peer } from "./peer.ts";
+import type { Sessions } from "./sessions.ts";
+import { findTailStart, type TailStartParts } from "./tail-start.ts";
+
+export interface TailsParts extends TailStartParts {
+  readonly sessions: Pick<Sessions, "attach">;
+  readonly groups: Groups;
+  readonly randomness: Randomness;
+  readonly access: Pick<Access, "finderFor">;
+}
+
+/** Sessions that last as long as a request. The client remembers how far it is, so each begins anew where its client says. */
+export class Tails {
+  readonly #parts: TailsParts;
+
+  constructor(parts: TailsParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws what {@link Sessions.attach} throws of a stream, and BrokerError 100300 to 100304 of the start. */
+  open(caller: Caller, order: TailOrder, peer: Peer): Promise<Attachment> {
+    const { sessions, groups, randomness, access } = this.#parts;
+    const group = groups.get(order.groupId);
+    const mayFind = access.finderFor(caller);
+    let start: (TailStart & StartPosition) | undefined;
+    const findStart = async (): Promise<StartPosition> => {
+      start = await findTailStart(this.#parts, group, { ...order, mayFind, signal: caller.signal });
+      return start;
+    };
+    return sessions.attach(
+      caller,
+      {
+        groupId: group.id,
+        protocol: "Tail",
+        key: randomness.uuid(),
+        isClean: true,
+        windowMax: 1, // nothing is acknowledged, so nothing is in the window
+        will: undefined,
+        expiryMs: 0,
+        onConnected: ({ session }) => {
+          if (start === undefined) throw new Error("a tail began without a start");
+          order.onConnected(session, start, group.origins);
+        },
+        stream: { filters: order.filters, acknowledges: false, offset: undefined, findStart },
+      },
+      peer,
+    );
+  }
+}

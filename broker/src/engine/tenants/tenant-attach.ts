@@ -1,0 +1,44 @@
+import type { TenantNames } from "../../domain/tenant-names.ts";
+import type { Attachment, AttachOrder, ConnectedSession, StreamOrder, WillOrder } from "../broker.ts";
+import type { Peer } from "../session/peer.ts";
+import { TenantPeer } from "./tenant-peer.ts";
+import { TenantSession, toTenantAttachment } from "./tenant-session.ts";
+
+export interface TenantAttach {
+  readonly names: TenantNames;
+  /** Attaches under real names. */
+  readonly attach: (order: AttachOrder, peer: Peer) => Promise<Attachment>;
+}
+
+/** Gives a connection of a tenant's client its session. */
+export async function attachInTenant(
+  { names, attach }: TenantAttach,
+  order: AttachOrder,
+  peer: Peer,
+): Promise<Attachment> {
+  const inTenant = new TenantPeer(peer, names);
+  const connected: { session?: ConnectedSession } = {};
+  const { will, stream, key } = order;
+  const real: AttachOrder = {
+    ...order,
+    key: stream === undefined ? key : names.toRealId(key), // the principal is part of any other key
+    will: will && toRealWill(names, will),
+    stream: stream && toRealStream(names, stream),
+    onConnected: ({ session, isPresent }) => {
+      inTenant.session = session;
+      connected.session = new TenantSession(session, names);
+      order.onConnected({ session: connected.session, isPresent });
+    },
+  };
+  const attachment = await attach(real, inTenant);
+  const session = connected.session ?? new TenantSession(attachment.session, names);
+  return toTenantAttachment(attachment, session, names);
+}
+
+function toRealWill(names: TenantNames, will: WillOrder): WillOrder {
+  return { ...will, call: { ...will.call, topic: names.toReal(will.call.topic) } };
+}
+
+function toRealStream(names: TenantNames, stream: StreamOrder): StreamOrder {
+  return { ...stream, filters: stream.filters.map((filter) => names.toRealFilter(filter)) };
+}

@@ -1,0 +1,276 @@
+import type { TenantNames } from "../../domain/tenant-names.ts";
+import { toClientsId, type SubscriptionId } from "../../domain/subscription.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
+import type { Topic } from "../../domain/topic.ts";
+import type { Caller, Principal } from "../access/caller.ts";
+import type { LogInOrigin } from "../access/failed-log-ins.ts";
+import type { Action } from "../access/policy.ts";
+import { namesOf } from "../access/tenant.ts";
+import type {
+  Attachment,
+  AttachOrder,
+  Broker,
+  EventCall,
+  EventResult,
+  GroupHealth,
+  ListCall,
+  ListResult,
+  NodeHealth,
+  NodeListing,
+  OnSettled,
+  OnTransactionSettled,
+  OriginSource,
+  ProofResult,
+  PublishCall,
+  PublishOutcome,
+  PublishResult,
+  ReleaseCall,
+  SkippedEntriesCall,
+  SkippedEntriesResult,
+  SubscribeCall,
+  TailOrder,
+  TopicCall,
+  TransactionOutcome,
+  UnsubscribeCall,
+} from "../broker.ts";
+import { realOf } from "../event-view.ts";
+import type { Peer } from "../session/peer.ts";
+import { attachInTenant } from "./tenant-attach.ts";
+import { inWordsOf, type Naming } from "./tenant-errors.ts";
+import { TenantPeer } from "./tenant-peer.ts";
+
+/**
+ * Adds the prefix of the caller's tenant to each name that a call has, and strips it from each name in its answer, so that two tenants never see each
+ * other's topics, events and identifiers. Whoever has no tenant sees the real names. Rights are asked behind it, on the real names.
+ */
+export class TenantBroker implements Broker {
+  readonly #real: Broker;
+
+  constructor(real: Broker) {
+    this.#real = real;
+  }
+
+  open(caller: Caller, call: TopicCall): Promise<void> {
+    return this.#onTopic(caller, call, (real) => this.#real.open(caller, real));
+  }
+
+  close(caller: Caller, call: TopicCall): Promise<void> {
+    return this.#onTopic(caller, call, (real) => this.#real.close(caller, real));
+  }
+
+  exist(caller: Caller, call: TopicCall): Promise<boolean> {
+    return this.#onTopic(caller, call, (real) => this.#real.exist(caller, real));
+  }
+
+  async state(caller: Caller, call: TopicCall): Promise<Topic> {
+    const names = namesOf(caller.principal);
+    const topic = await this.#onTopic(caller, call, (real) => this.#real.state(caller, real));
+    return names === undefined ? topic : toView(names, topic);
+  }
+
+  async list(caller: Caller, call: ListCall): Promise<ListResult> {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.list(caller, call);
+    const naming = { view: "#", real: names.toReal("#") };
+    const page = await within(names, [naming], () => this.#real.list(caller, call));
+    return { ...page, topics: page.topics.map((topic) => toView(names, topic)) };
+  }
+
+  submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.submit(caller, call, onSettled);
+    const namings = [toNaming(names, call.topic)];
+    const settle = (outcome: PublishOutcome): void => onSettled(toViewOutcome(names, outcome, namings));
+    try {
+      this.#real.submit(caller, { ...call, topic: names.toReal(call.topic) }, settle);
+    } catch (error) {
+      throw inWordsOf(names, error, namings);
+    }
+  }
+
+  submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.submitAll(caller, calls, onSettled);
+    const namings = calls.map(({ topic }) => toNaming(names, topic));
+    const settle = (outcome: TransactionOutcome): void => onSettled(toViewTransaction(names, outcome, namings));
+    try {
+      this.#real.submitAll(caller, toRealCalls(names, calls), settle);
+    } catch (error) {
+      throw inWordsOf(names, error, namings);
+    }
+  }
+
+  pass(caller: Caller, call: PublishCall): void {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.pass(caller, call);
+    const naming = toNaming(names, call.topic);
+    try {
+      this.#real.pass(caller, { ...call, topic: naming.real });
+    } catch (error) {
+      throw inWordsOf(names, error, [naming]);
+    }
+  }
+
+  /** Topics take no room. */
+  whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
+    return this.#real.whenRoom(caller, calls, callback);
+  }
+
+  release(caller: Caller, call: ReleaseCall): Promise<boolean> {
+    return this.#real.release(caller, call);
+  }
+
+  authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#real.authenticate(credential, origin);
+  }
+
+  admit(caller: Caller): void {
+    this.#real.admit(caller);
+  }
+
+  attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.attach(caller, order, peer);
+    const { will, stream, key } = order;
+    const namings = [
+      ...(will === undefined ? [] : [toNaming(names, will.call.topic)]),
+      ...toFilterNamings(names, stream?.filters ?? []),
+      toIdNaming(names, key),
+    ];
+    const attach = (real: AttachOrder, realPeer: Peer) => this.#real.attach(caller, real, realPeer);
+    return within(names, namings, () => attachInTenant({ names, attach }, order, peer));
+  }
+
+  tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.tail(caller, order, peer);
+    const namings = toFilterNamings(names, order.filters);
+    const inTenant = new TenantPeer(peer, names); // it is given nothing of a share
+    const filters = namings.map(({ real }) => real);
+    const onConnected: TailOrder["onConnected"] = (session, start, origins) =>
+      order.onConnected(session, start, toViewOrigins(origins));
+    return within(names, namings, () => this.#real.tail(caller, { ...order, filters, onConnected }, inTenant));
+  }
+
+  async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.subscribe(caller, call);
+    const { subscriptionId: id } = call;
+    const subscriptionId = id === undefined ? undefined : names.toRealId(id);
+    const filter = { ...toNaming(names, call.topic), check: parseTopicFilter };
+    const namings = [filter, toIdNaming(names, id ?? "")];
+    const real = { ...call, topic: filter.real, subscriptionId };
+    return toClientsId(await within(names, namings, () => this.#real.subscribe(caller, real)));
+  }
+
+  unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return this.#real.unSubscribe(caller, call);
+    const naming = toIdNaming(names, call.subscriptionId);
+    return within(names, [naming], () => this.#real.unSubscribe(caller, { subscriptionId: naming.real }));
+  }
+
+  async getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
+    const names = namesOf(caller.principal);
+    const event = await this.#real.getEvent(caller, call);
+    return names === undefined ? event : { ...event, topic: toViewName(names, event.topic) };
+  }
+
+  /** The topic keeps its real name, which the proof is of. */
+  getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
+    return this.#real.getProof(caller, call);
+  }
+
+  listSubscriptions(caller: Caller): Promise<readonly NodeListing[]> {
+    return this.#real.listSubscriptions(caller);
+  }
+
+  listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult> {
+    return this.#real.listSkippedEntries(caller, call);
+  }
+
+  health(caller: Caller): readonly GroupHealth[] {
+    return this.#real.health(caller);
+  }
+
+  node(caller: Caller): NodeHealth | undefined {
+    return this.#real.node(caller);
+  }
+
+  authorize(caller: Caller, action: Action): void {
+    this.#real.authorize(caller, action);
+  }
+
+  #onTopic<Result>(caller: Caller, call: TopicCall, run: (real: TopicCall) => Promise<Result>): Promise<Result> {
+    const names = namesOf(caller.principal);
+    if (names === undefined) return run(call);
+    const naming = toNaming(names, call.topic);
+    return within(names, [naming], () => run({ ...call, topic: naming.real }));
+  }
+}
+
+async function within<Result>(
+  names: TenantNames,
+  namings: readonly Naming[],
+  run: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    throw inWordsOf(names, error, namings);
+  }
+}
+
+function toNaming(names: TenantNames, view: string): Naming {
+  return { view, real: names.toReal(view), check: parseTopicName };
+}
+
+function toFilterNamings(names: TenantNames, views: readonly string[]): readonly Naming[] {
+  return views.map((view) => ({ view, real: names.toRealFilter(view), check: parseTopicFilter }));
+}
+
+function toIdNaming(names: TenantNames, view: string): Naming {
+  return { view, real: names.toRealId(view) };
+}
+
+function toRealCalls(names: TenantNames, calls: readonly PublishCall[]): readonly PublishCall[] {
+  return calls.map((call) => ({ ...call, topic: names.toReal(call.topic) }));
+}
+
+/** What the chain says of an event is found by its real name. */
+function toViewOrigins(origins: OriginSource): OriginSource {
+  return {
+    find: (event) => origins.find(realOf(event)),
+    load: (event, signal) => origins.load(realOf(event), signal),
+  };
+}
+
+function toView(names: TenantNames, topic: Topic): Topic {
+  return { ...topic, name: toViewName(names, topic.name) };
+}
+
+function toViewName(names: TenantNames, real: TopicName): TopicName {
+  const view = names.toView(real);
+  if (view === undefined) throw new Error("an answer names a topic of another tenant");
+  return view as TopicName; // What a client wrote, checked when the topic was opened.
+}
+
+function toViewResult(names: TenantNames, result: PublishResult): PublishResult {
+  return { ...result, topic: names.toView(result.topic) ?? "" };
+}
+
+function toViewOutcome(names: TenantNames, outcome: PublishOutcome, namings: readonly Naming[]): PublishOutcome {
+  if (outcome.status === "REFUSED") return { ...outcome, error: inWordsOf(names, outcome.error, namings) };
+  return toViewResult(names, outcome);
+}
+
+function toViewTransaction(
+  names: TenantNames,
+  outcome: TransactionOutcome,
+  namings: readonly Naming[],
+): TransactionOutcome {
+  if (outcome.status === "REFUSED") return { ...outcome, error: inWordsOf(names, outcome.error, namings) };
+  if (outcome.status === "TIMEOUT") return outcome;
+  return { ...outcome, results: outcome.results.map((result) => toViewResult(names, result)) };
+}

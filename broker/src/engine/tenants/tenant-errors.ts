@@ -1,0 +1,60 @@
+import { BrokerError, errorCatalogue, type ErrorName, isBrokerError, quote } from "@stele/wire";
+import type { TenantNames } from "../../domain/tenant-names.ts";
+
+/** What a call named, as its client wrote it and as the broker has it. */
+export interface Naming {
+  readonly view: string;
+  readonly real: string;
+  /** Throws what is wrong with a topic or filter; left out for an identifier. */
+  readonly check?: ((view: string) => unknown) | undefined;
+}
+
+/** Errors that say what is wrong with the characters of a topic, and so count the prefix. */
+const ofForm = ["topicTooLong", "topicBlank", "topicInvalidCharacter", "topicPatternInvalid"] as const;
+
+const nameOfCode = new Map(
+  Object.entries(errorCatalogue).map(([name, { code }]) => [code, name as ErrorName]), // The catalogue's own keys.
+);
+
+/** An error in the words of a tenant's client: with the names that the call has, and without the tenant's prefix. */
+export function inWordsOf(names: TenantNames, error: unknown, namings: readonly Naming[]): unknown {
+  if (!(error instanceof BrokerError)) return error;
+  const fault = ofForm.some((name) => isBrokerError(error, name)) ? findFault(names, namings) : undefined;
+  if (fault !== undefined) return fault;
+  return names.isNamedIn(error.message) ? reworded(names, error, namings) : error;
+}
+
+function findFault(names: TenantNames, namings: readonly Naming[]): unknown {
+  for (const { view, check } of namings) {
+    try {
+      check?.(view);
+      if (check !== undefined) names.checkLength(view);
+    } catch (fault) {
+      return fault;
+    }
+  }
+  return undefined;
+}
+
+/** Leaves out details that name what the call did not. A quota's account is no topic. */
+function reworded(names: TenantNames, error: BrokerError, namings: readonly Naming[]): BrokerError {
+  const name = nameOfCode.get(error.code);
+  if (name === undefined || name === "overQuota") return error;
+  const real = error.message.slice(errorCatalogue[name].message.length).replace(/^: /, "");
+  // It names an earlier subscription of the caller.
+  const details = name === "subscriptionElsewhere" ? names.stripFrom(real) : toViewText(names, real, namings);
+  const { hints, retryAfterMs } = error;
+  return new BrokerError(name, {
+    ...(details === "" ? {} : { details }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    hints,
+    cause: error,
+  });
+}
+
+function toViewText(names: TenantNames, text: string, namings: readonly Naming[]): string {
+  const longestFirst = namings.toSorted((one, other) => other.real.length - one.real.length);
+  const called = longestFirst.reduce((left, { real, view }) => left.replaceAll(quote(real), () => quote(view)), text);
+  const rest = namings.reduce((left, { view }) => left.replaceAll(quote(view), ""), called);
+  return names.isNamedIn(rest) ? "" : called;
+}

@@ -1,0 +1,207 @@
+import { adminOperations, adminPath, type toAdminOpenApi } from "@stele/wire";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Broker } from "../../../engine/broker.ts";
+import type { AttemptOutcome } from "../../../ports/sink.ts";
+import { TestEngine } from "../../../engine/testing/test-engine.ts";
+import { serve, type Served } from "../../testing/serve.ts";
+
+type Document = ReturnType<typeof toAdminOpenApi>;
+interface Answer {
+  readonly status: number;
+  readonly type: string | null;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+let engine: TestEngine;
+let server: Served;
+let ids: readonly string[];
+let eventId: string;
+let document: Document;
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
+ajv.addFormat("base64", /^[A-Za-z0-9+/]*={0,2}$/);
+/** Operations that answered with success. */
+const answered = new Set<string>();
+
+beforeAll(async () => {
+  engine = await TestEngine.start();
+  const { broker, sink } = engine;
+  await broker.open({ topic: "orders/eu", groupId: undefined });
+  const down: AttemptOutcome = { status: "failed", reason: "answered 500" };
+  sink.receive("http://down.example/hook", () => down);
+  ids = [
+    await engine.subscribe("orders/eu"),
+    await engine.subscribe("orders/#", { url: "http://down.example/hook", format: "JsonRPC" }),
+  ];
+  eventId = await engine.publish("orders/eu", "1");
+  await engine.publish("orders/eu", "2");
+  await engine.clock.advance(5_000);
+  const { calls, operator } = engine.running;
+  const getEvent: Broker["getEvent"] = (caller, order) => calls.getEvent(caller, order);
+  server = await serve({ getEvent }, { operator });
+  document = (await (await fetch(`${server.url}${adminPath}/openapi.json`)).json()) as Document; // Compared below.
+  ajv.addSchema({ $id: "document", components: document.components });
+});
+afterAll(async () => {
+  await server.close();
+  await engine.stop();
+});
+
+/** Calls, and checks the answer against the document. */
+async function call(method: string, path: string, body?: unknown): Promise<Answer> {
+  const init =
+    body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const answering = fetch(`${server.url}${adminPath}${path}`, { method, ...init });
+  const response = await untilAnswered(answering);
+  const answer = {
+    status: response.status,
+    type: response.headers.get("content-type"),
+    body: (await response.json()) as Answer["body"], // Objects, as the schemas say.
+  };
+  checkAgainstDocument(method, path, answer);
+  return answer;
+}
+
+/** Orders wait on the virtual clock. */
+async function untilAnswered(answering: Promise<Response>): Promise<Response> {
+  const state = { isDone: false };
+  const done = answering.finally(() => void (state.isDone = true));
+  while (!state.isDone) {
+    await new Promise(setImmediate);
+    await engine.clock.advance(10);
+  }
+  return done;
+}
+
+function checkAgainstDocument(method: string, path: string, { status, body }: Answer): void {
+  const isGood = status === 200;
+  const [name, schema] = isGood ? findOperation(method, path) : ["", "Problem"];
+  const validate = ajv.compile({ $ref: `document#/components/schemas/${schema}` });
+  expect([validate(body), validate.errors, path]).toEqual([true, null, path]);
+  if (isGood) answered.add(name);
+}
+
+function findOperation(method: string, path: string): readonly [string, string] {
+  const [plain = ""] = path.split("?");
+  const entries = Object.entries(document.paths).toSorted(
+    ([left], [right]) => left.split("{").length - right.split("{").length,
+  );
+  for (const [template, methods] of entries) {
+    const pattern = new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+    const operation = methods[method.toLowerCase()] as
+      | { operationId: string; responses: { 200: { content: { "application/json": { schema: { $ref: string } } } } } }
+      | undefined; // As toAdminOpenApi makes it.
+    if (operation === undefined || !pattern.test(plain)) continue;
+    const { $ref } = operation.responses[200].content["application/json"].schema;
+    return [operation.operationId, $ref.replace(/^.*\//, "")];
+  }
+  throw new Error(`the document has no ${method} ${plain}`);
+}
+
+describe("reads", () => {
+  it("lists subscriptions with their lag and failures, by pages", async () => {
+    const { status, body } = await call("GET", "/subscriptions?limit=1");
+    expect([status, body["next"]]).toEqual([200, ids[0]]);
+    expect(body["items"]).toMatchObject([{ id: ids[0], topic: "orders/eu", state: "active", lag: 0, notified: 2 }]);
+    const rest = await call("GET", `/subscriptions?cursor=${String(body["next"])}`);
+    expect(rest.body["items"]).toMatchObject([{ id: ids[1], kind: "JsonRPC", lag: 2, failing: {} }]);
+    expect(rest.body["next"]).toBeUndefined();
+  });
+
+  it("shows one with its attempts, and no secret", async () => {
+    const { body } = await call("GET", `/subscriptions/${ids[1]}`);
+    expect(body).toMatchObject({ attempts: [{ outcome: "failed", reason: "answered 500" }, {}, {}] });
+    expect(body["nextAttemptAt"]).toMatch(/Z$/);
+    expect(body["waitingSince"]).toMatch(/Z$/);
+    expect(body).not.toHaveProperty("secret");
+  });
+
+  it("finds topics, their events with places, and one event with its proof or without", async () => {
+    expect((await call("GET", "/topics?prefix=orders/")).body["items"]).toMatchObject([
+      { name: "orders/eu", sequence: 2 },
+    ]);
+    expect((await call("GET", "/topics/orders%2Feu")).body).toMatchObject({ events: 2, subscriptions: 2 });
+    const { body } = await call("GET", "/topics/orders%2Feu/events?limit=1");
+    expect(body).toMatchObject({ items: [{ sequence: 2, block: expect.any(Number) }], next: "2" });
+    expect((await call("GET", "/topics/orders%2Feu/events?cursor=2")).body).toMatchObject({ items: [{ eventId }] });
+    expect((await call("GET", `/events/${eventId}`)).body).toMatchObject({ eventId, sequence: 1 });
+  });
+
+  it("shows groups, nodes, sessions, figures and its own document", async () => {
+    expect((await call("GET", "/openapi.json")).body).toMatchObject({ openapi: "3.1.0" });
+    expect((await call("GET", "/groups")).body).toMatchObject({ items: [{ groupId: "1", ready: true, rollBacks: 0 }] });
+    expect((await call("GET", "/nodes")).body).toEqual({ items: [{ isOwn: true }] });
+    expect((await call("GET", "/sessions")).body).toEqual({ items: [] });
+    expect((await call("GET", "/figures")).body).toMatchObject({ intervalMs: 5_000 });
+  });
+});
+
+describe("orders", () => {
+  it("each says beforehand what it concerns, and then does it", async () => {
+    const path = `/subscriptions/${ids[0]}`;
+    const dry = await call("POST", `${path}/replay?dryRun=true`, { from: 1 });
+    expect(dry.body).toEqual({ id: ids[0], events: 2, dryRun: true });
+    expect((await call("POST", `${path}/replay`, { from: "OFFSET_FIRST" })).body).toMatchObject({ events: 2 });
+    for (const order of ["pause", "resume", "retry", "skip"]) {
+      expect((await call("POST", `${path}/${order}`)).body).toEqual({
+        id: ids[0],
+        events: expect.any(Number),
+        dryRun: false,
+      });
+    }
+  });
+
+  it("for all that a search finds, but not for all by mistake", async () => {
+    for (const query of ["", "?prefix=", "?lagMin=0&failingMsMin=0"]) {
+      expect((await call("POST", `/subscriptions/pause${query}`)).status).toBe(400);
+    }
+    for (const order of ["pause", "resume", "retry", "skip"]) {
+      const { body } = await call("POST", `/subscriptions/${order}?host=down.example`);
+      expect(body["items"]).toEqual([{ id: ids[1], events: expect.any(Number), dryRun: false }]);
+    }
+    const { body } = await call("POST", "/subscriptions/replay?all=true&dryRun=true", { from: "2000-01-01T00:00:00Z" });
+    expect(body["items"]).toHaveLength(2);
+  });
+
+  it("one that is refused tells why, and does not keep the others from being carried out", async () => {
+    const { body } = await call("POST", "/subscriptions/replay?all=true&dryRun=true", { from: 1 });
+    expect(body["items"]).toMatchObject([{ events: 2 }, { error: { code: 200001 } }]);
+  });
+});
+
+describe("failures", () => {
+  it.each<[string, readonly [number, number], unknown?]>([
+    ["GET /nothing", [404, 200001]],
+    ["POST /subscriptions", [404, 200001]],
+    ["GET /subscriptions?limit=0", [400, 200001]],
+    ["GET /subscriptions?limit=1&limit=2", [400, 200001]],
+    ["GET /subscriptions?unknown=1", [400, 200001]],
+    ["GET /subscriptions?prefix=%00", [400, 200001]],
+    ["GET /subscriptions/nonsense", [400, 100505]],
+    ["GET /subscriptions/00000000-0000-4000-8000-00000000ffff", [404, 100504]],
+    ["GET /topics/none", [404, 100101]],
+    ["GET /topics?groupId=9", [404, 200211]],
+    ["GET /events/1-2-3", [400, 100302]],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], {}],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], { from: 1, other: 2 }],
+  ])("%s is a problem with status and code %j", async (request, [status, code], body) => {
+    const [method = "", path = ""] = request.split(" ");
+    const answer = await call(method, path, body);
+    expect(answer).toMatchObject({ status, type: "application/problem+json; charset=utf-8", body: { status, code } });
+  });
+
+  it("the listener of clients does not serve it where operators have their own", async () => {
+    await using clients = await serve({}, { operator: engine.running.operator, audience: "clients" });
+    expect((await fetch(`${clients.url}${adminPath}/subscriptions`)).status).toBe(404);
+  });
+});
+
+it("every operation has answered, and is in the document", () => {
+  const documented = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => String(operationId)),
+  );
+  expect(documented.toSorted()).toEqual(Object.keys(adminOperations).toSorted());
+  expect([...answered].toSorted()).toEqual(documented.toSorted());
+});

@@ -1,0 +1,112 @@
+import {
+  type AdminOperation,
+  type AdminOperationName,
+  adminOperations,
+  adminPath,
+  quote,
+  toAdminOpenApi,
+} from "@stele/wire";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type * as z from "zod";
+import type { Logger } from "../../../lib/logger.ts";
+import { ConnectionCallers } from "../../callers/connection-callers.ts";
+import { toPath } from "../../shared/base-path.ts";
+import { BodyRefused, BodyTooLong, type RawBody } from "../../shared/collect-body.ts";
+import { parseContentType } from "../../shared/content-type.ts";
+import { parseJson } from "../../shared/decode-text.ts";
+import { parameterError } from "../../shared/failure.ts";
+import { fromFramework } from "../../shared/from-framework.ts";
+import { measureJson } from "../../shared/json-shape.ts";
+import { jsonType } from "../../shared/send-failure.ts";
+import { type AdminBrokers, type AdminCall, adminHandlers } from "./handlers.ts";
+import { sendProblem } from "./problem.ts";
+
+export interface AdminApiOptions extends Omit<AdminBrokers, "document"> {
+  readonly logger: Logger;
+  readonly version: string;
+  readonly basePath: string;
+}
+
+/** The admin API: JSON, with real HTTP statuses. Every route is in the table of operations. */
+export function registerAdminApi(app: FastifyInstance, options: AdminApiOptions): void {
+  app.register(
+    (scope, _options, done) => {
+      registerRoutes(scope, options);
+      done();
+    },
+    { prefix: adminPath },
+  );
+}
+
+function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
+  const { logger } = options;
+  const parts = { ...options, document: toAdminOpenApi(options) };
+  const callers = new ConnectionCallers("admin");
+  app.setErrorHandler((error, _request, reply) =>
+    sendProblem(reply, fromFramework(error), { logger, operation: "admin" }),
+  );
+  for (const [name, operation] of operationEntries()) {
+    app.route({
+      method: operation.method,
+      url: operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        try {
+          const call = { ...parts, caller: callers.ofRequest(request), ...readCall(request, operation) };
+          const result = await adminHandlers[name](call);
+          return reply.header("content-type", jsonType).send(JSON.stringify(result));
+        } catch (error) {
+          return sendProblem(reply, error, { logger, operation: name });
+        }
+      },
+    });
+  }
+  app.all("/*", (request, reply) => {
+    const failure = parameterError(`there is nothing at ${request.method} ${quote(toPath(request.raw.url ?? ""))}`);
+    return sendProblem(reply, failure, { logger, operation: "admin", status: 404 });
+  });
+}
+
+function operationEntries(): readonly (readonly [AdminOperationName, AdminOperation])[] {
+  return Object.entries(adminOperations) as [AdminOperationName, AdminOperation][]; // Its own keys.
+}
+
+type CallValues = Pick<AdminCall, "params" | "query" | "body">;
+
+/** @throws BrokerError 200001. */
+function readCall(request: FastifyRequest, { query, body }: AdminOperation): CallValues {
+  const values = {
+    params: request.params,
+    query: checked(query, readQuery(request)),
+    body: body === undefined ? {} : checked(body, readBody(request)),
+  };
+  return values as CallValues; // Fastify's parameters are texts, and the schemas have checked the rest.
+}
+
+function checked(schema: z.ZodType, value: unknown): unknown {
+  const outcome = schema.safeParse(value);
+  if (outcome.success) return outcome.data;
+  const [issue] = outcome.error.issues;
+  const place = issue === undefined || issue.path.length === 0 ? "" : `${quote(issue.path.join("."))}: `;
+  throw parameterError(`${place}${issue?.message ?? "it is malformed"}`);
+}
+
+function readQuery({ raw }: FastifyRequest): Readonly<Record<string, string>> {
+  const query = new URLSearchParams((raw.url ?? "").split("?")[1]);
+  const names = [...query.keys()];
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw parameterError(`${quote(twice)} is given twice`);
+  return Object.fromEntries(query);
+}
+
+function readBody(request: FastifyRequest): unknown {
+  const body = request.body as RawBody; // What createBodyCollector gives.
+  if (body instanceof BodyTooLong) throw parameterError(`the request body is over ${body.bytesMax} bytes`);
+  if (body instanceof BodyRefused) throw body.error;
+  if (body === undefined || body.length === 0) return {};
+  const { mediaType } = parseContentType(request.headers["content-type"]);
+  if (mediaType !== "application/json") throw parameterError("the body is not of type application/json");
+  const { refusal } = measureJson(body);
+  if (refusal !== undefined) throw parameterError(refusal);
+  return parseJson(body);
+}

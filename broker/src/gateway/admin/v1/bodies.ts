@@ -1,0 +1,130 @@
+import type {
+  AdminEvent,
+  AdminFigures,
+  AdminGroups,
+  AdminNodes,
+  AdminSession,
+  AdminSubscription,
+  AdminSubscriptionDetails,
+  AdminTopic,
+  OrderResultBody,
+} from "@stele/wire";
+import { toBrokerError } from "@stele/wire";
+import { blockOf } from "../../../domain/position.ts";
+import type { Topic } from "../../../domain/topic.ts";
+import type {
+  GroupView,
+  NodeView,
+  OrderResult,
+  PlacedEvent,
+  SessionView,
+  SubscriptionDetails,
+  SubscriptionView,
+} from "../../../engine/operate/calls.ts";
+import { type Figure, figureIntervalMs } from "../../../engine/operate/figures.ts";
+import { toEventBody } from "../../shared/results.ts";
+
+export function toSubscription({ subscription, lag, node }: SubscriptionView): AdminSubscription {
+  const { id, groupId, filter, delivery, state, principal, cursor, failingSince, retryAt } = subscription;
+  const webhook = delivery.kind === "webhook" ? delivery : undefined;
+  const failing = {
+    since: toTime(failingSince),
+    attempts: subscription.failedAttempts,
+    ...(retryAt > 0 && { notBefore: toTime(retryAt) }),
+  };
+  return {
+    id,
+    groupId,
+    kind: webhook?.format ?? "RESTful",
+    topic: filter,
+    url: webhook?.url ?? "",
+    hasSecret: webhook?.secret !== undefined || state === "locked",
+    state,
+    ...(principal !== undefined && { owner: principal }),
+    ...(node !== undefined && { node }),
+    cursor,
+    cursorBlock: blockOf(cursor),
+    lag,
+    notified: subscription.notifiedCount,
+    notifiedAt: toTime(subscription.notifiedAt),
+    createdAt: toTime(subscription.createdAt),
+    ...(failingSince > 0 && { failing }),
+  };
+}
+
+export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscriptionDetails {
+  const { waitingSince, nextAttemptAt, attempts } = details;
+  return {
+    ...toSubscription(details),
+    ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }),
+    ...(nextAttemptAt !== undefined && { nextAttemptAt: toTime(nextAttemptAt) }),
+    attempts: attempts.map(({ at, durationMs, ...rest }) => ({
+      at: toTime(at),
+      durationMs: Math.round(durationMs * 100) / 100,
+      ...rest,
+    })),
+  };
+}
+
+export function toOrderResult({ id, events, error }: OrderResult, dryRun: boolean): OrderResultBody {
+  if (error === undefined) return { id, events, dryRun };
+  const { code, message: detail } = toBrokerError(error);
+  return { id, events, dryRun, error: { code, detail } };
+}
+
+export function toSession({ session, filters, isConnected, isSuspended, node }: SessionView): AdminSession {
+  return {
+    id: session.id,
+    groupId: session.groupId,
+    kind: session.protocol,
+    isConnected,
+    isSuspended,
+    ...(node !== undefined && { node }),
+    cursor: session.cursor,
+    createdAt: toTime(session.createdAt),
+    filters: filters.map(({ id, filter, qos }) => ({ id, topic: filter, qos })),
+  };
+}
+
+export function toTopic(topic: Topic): AdminTopic {
+  return {
+    name: topic.name,
+    address: topic.address,
+    sender: topic.sender,
+    createdAt: toTime(topic.createdTimestamp),
+    sequence: topic.sequence,
+    block: topic.blockNumber,
+    isClosed: topic.closed,
+  };
+}
+
+export function toEvent(event: PlacedEvent): AdminEvent {
+  const { transactionHash, logIndex, publisher } = event.batch;
+  const { sequence, position, blockNumber: block } = event;
+  return { ...toEventBody(event), sequence, position, block, transactionHash, logIndex, publisher };
+}
+
+export function toGroups(groups: readonly GroupView[]): AdminGroups {
+  return {
+    items: groups.map(({ chain, ...group }) => ({ ...group, ...(chain !== undefined && { chain: { ...chain } }) })),
+  };
+}
+
+export function toNodes(nodes: readonly NodeView[]): AdminNodes {
+  return {
+    items: nodes.map(({ id, address, joinedAt, isOwn }) => ({
+      ...(id !== undefined && { id }),
+      ...(address !== undefined && { address }),
+      ...(joinedAt !== undefined && { joinedAt: toTime(joinedAt) }),
+      isOwn,
+    })),
+  };
+}
+
+export function toFigures(figures: readonly Figure[]): AdminFigures {
+  return { intervalMs: figureIntervalMs, figures: figures.map(({ at, ...rest }) => ({ at: toTime(at), ...rest })) };
+}
+
+function toTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,157 @@
+import {
+  type AdminOperationName,
+  type AdminQuery,
+  BrokerError,
+  type OrderBody,
+  type OrderName,
+  orderNames,
+  pageLimitDefault,
+} from "@stele/wire";
+import type { Caller } from "../../../engine/access/caller.ts";
+import type { Broker } from "../../../engine/broker.ts";
+import type { Page, PageCall, PlaceOrder, SearchCall, SubscriptionOrder } from "../../../engine/operate/calls.ts";
+import type { Operator } from "../../../engine/operate/operator.ts";
+import { toProof } from "../../../engine/query/to-proof.ts";
+import { toEventBody } from "../../shared/results.ts";
+import { parameterError } from "../../shared/failure.ts";
+import {
+  toEvent,
+  toFigures,
+  toGroups,
+  toNodes,
+  toOrderResult,
+  toSession,
+  toSubscription,
+  toSubscriptionDetails,
+  toTopic,
+} from "./bodies.ts";
+
+export interface AdminBrokers {
+  readonly operator: Operator;
+  readonly broker: Broker;
+  /** The OpenAPI document. */
+  readonly document: unknown;
+}
+
+/** A call whose values were checked by the schemas of its operation. */
+export interface AdminCall extends AdminBrokers {
+  readonly caller: Caller;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: AdminQuery;
+  readonly body: OrderBody;
+}
+
+type AdminHandler = (call: AdminCall) => Promise<unknown>;
+
+/** Each operation: values in, documented result out. */
+export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandler } = {
+  ...toOrderHandlers(),
+  listSubscriptions: async ({ operator, caller, query }) =>
+    toPage(await operator.searchSubscriptions(caller, toSearch(query), pageOf(query)), toSubscription),
+  getSubscription: async ({ operator, caller, params }) =>
+    toSubscriptionDetails(await operator.getSubscription(caller, nameOf(params, "id"))),
+  listSessions: async ({ operator, caller, query }) =>
+    toPage(await operator.listSessions(caller, pageOf(query)), toSession),
+  listTopics: async ({ operator, caller, query }) => {
+    const { groupId, prefix, filter } = query;
+    return toPage(await operator.searchTopics(caller, { groupId, prefix, filter }, pageOf(query)), toTopic);
+  },
+  getTopic: async ({ operator, caller, params, query }) => {
+    const { topic, ...rest } = await operator.getTopic(caller, nameOf(params, "topic"), query.groupId);
+    return { ...toTopic(topic), ...rest };
+  },
+  listEvents: async ({ operator, caller, params, query }) => {
+    const { after, limit } = pageOf(query);
+    const before = after === undefined ? query.before : toSequence(after);
+    const call = { topic: nameOf(params, "topic"), groupId: query.groupId, before, limit };
+    return toPage(await operator.listEvents(caller, call), toEvent);
+  },
+  getEvent: async ({ broker, caller, params, query: { groupId, proof } }) => {
+    const call = { eventId: nameOf(params, "eventId"), groupId };
+    const found = proof === true ? await broker.getProof(caller, call) : undefined;
+    const event = found?.event ?? (await broker.getEvent(caller, call));
+    const { sequence, position, blockNumber: block } = event;
+    return { ...toEventBody(event), sequence, position, block, ...(found && { proof: toProof(found) }) };
+  },
+  listGroups: async ({ operator, caller }) => toGroups(await operator.listGroups(caller)),
+  listNodes: async ({ operator, caller }) => toNodes(await operator.listNodes(caller)),
+  getOpenApi: async ({ broker, caller, document }) => {
+    broker.authorize(caller, "health");
+    return document;
+  },
+  listFigures: async ({ operator, caller }) => toFigures(operator.listFigures(caller)),
+};
+
+type OrderOperation = `${OrderName}Subscription` | `${OrderName}Subscriptions`;
+
+function toOrderHandlers(): { readonly [Name in OrderOperation]: AdminHandler } {
+  const handlers = orderNames.flatMap((name) => [
+    [`${name}Subscription`, (call: AdminCall) => orderOne(name, call)],
+    [`${name}Subscriptions`, (call: AdminCall) => orderAll(name, call)],
+  ]);
+  return Object.fromEntries(handlers) as { readonly [Name in OrderOperation]: AdminHandler }; // One of each name.
+}
+
+async function orderOne(name: OrderName, { operator, caller, params, query, body }: AdminCall): Promise<unknown> {
+  const isDryRun = query.dryRun === true;
+  const call = { order: toOrder(name, body), isDryRun };
+  return toOrderResult(await operator.orderSubscription(caller, nameOf(params, "id"), call), isDryRun);
+}
+
+async function orderAll(name: OrderName, { operator, caller, query, body }: AdminCall): Promise<unknown> {
+  const isDryRun = query.dryRun === true;
+  const search = toSearch(query);
+  if (query.all !== true && Object.values(search).every(leavesNothingOut)) {
+    throw parameterError('name what to search for, or set "all=true"');
+  }
+  const rest = { ...pageOf(query), order: toOrder(name, body), isDryRun };
+  const page = await operator.orderSubscriptions(caller, search, rest);
+  return toPage(page, (result) => toOrderResult(result, isDryRun));
+}
+
+/** A blank text or a least number of 0 is found in every subscription: often a variable of a script that was not set. */
+function leavesNothingOut(value: unknown): boolean {
+  return value === undefined || value === "" || value === 0;
+}
+
+function toOrder(name: OrderName, { to, from }: OrderBody): SubscriptionOrder {
+  if (name === "skip") return { kind: name, to: to === undefined ? undefined : toPlace(to) };
+  if (name !== "replay") return { kind: name };
+  if (from === undefined) throw parameterError('"from" is missing');
+  return { kind: name, from: toPlace(from) };
+}
+
+const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+function toPlace(text: string | number): PlaceOrder {
+  if (typeof text === "number") return { sequence: text };
+  if (!isoTime.test(text)) return text;
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw parameterError("there is no such time");
+  return { time };
+}
+
+function toSearch(query: AdminQuery): SearchCall {
+  const { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin } = query;
+  return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin };
+}
+
+function pageOf({ cursor, limit = pageLimitDefault }: AdminQuery): PageCall {
+  return { after: cursor, limit };
+}
+
+function toPage<Item, Body>({ items, next }: Page<Item>, toBody: (item: Item) => Body) {
+  return { items: items.map((item) => toBody(item)), ...(next !== undefined && { next }) };
+}
+
+function toSequence(text: string): number {
+  if (/^\d{1,16}$/.test(text)) return Number(text);
+  throw parameterError('"cursor" is none of this list');
+}
+
+/** Routes have each parameter of their path. */
+function nameOf(params: AdminCall["params"], name: string): string {
+  const value = params[name];
+  if (value === undefined) throw new BrokerError("parameterInvalid", { details: `"${name}" is missing` });
+  return value;
+}

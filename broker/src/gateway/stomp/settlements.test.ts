@@ -1,0 +1,157 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { createSystemClock } from "../../lib/system/clock.ts";
+import { HeldLedger } from "../testing/held-ledger.ts";
+import { type FrameFields, RawClient } from "./testing/raw-client.ts";
+import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
+
+const durable = { "svc-subscriptionId": "0a0a0a0a-1111-4222-8333-444444444444", ack: "client-individual" };
+
+let world: StompWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(options: StompWorldOptions = {}): Promise<number> {
+  world = await StompWorld.start(options);
+  return world.port;
+}
+
+async function subscribe(client: RawClient, fields: FrameFields = durable): Promise<void> {
+  client.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "subscribed", ...fields });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("subscribed");
+}
+
+/** Publishes from another connection. */
+async function publish(...bodies: readonly string[]): Promise<void> {
+  const client = await RawClient.connect(world?.port ?? 0);
+  for (const body of bodies) client.send("SEND", { destination: "t", receipt: body }, body);
+  for (const _ of bodies) await client.next("RECEIPT");
+  client.destroy();
+}
+
+/** The next events, by their texts, with what acknowledges them. */
+async function take(client: RawClient, count: number): Promise<ReadonlyMap<string, string>> {
+  const acks = new Map<string, string>();
+  while (acks.size < count) {
+    const { headers, body } = await client.next("MESSAGE");
+    acks.set(body, headers["ack"] ?? "");
+  }
+  return acks;
+}
+
+async function sequenceOf(topic: string): Promise<number> {
+  const call = { topic, groupId: undefined };
+  return (await world?.broker.exist(call)) === true ? ((await world?.broker.state(call))?.sequence ?? 0) : 0;
+}
+
+async function waitingCount(): Promise<number | undefined> {
+  const [node] = (await world?.broker.listSubscriptions()) ?? [];
+  return node?.subscriptions[0]?.notifyingCount;
+}
+
+it.each(["lost", "taken over"])(
+  "counts the ACK of a COMMIT whose connection was %s before its events were durable",
+  async (how) => {
+    const ledger = new HeldLedger();
+    const reads: (() => number)[] = [];
+    const watchConnections = (read: () => number): void => void reads.push(read);
+    const port = await start({ change: ledger.change, metrics: { watchConnections } });
+    const client = await RawClient.connect(port);
+    await subscribe(client);
+    await publish("1", "2");
+    const acks = await take(client, 2);
+    ledger.hold();
+    client.send("BEGIN", { transaction: "x" });
+    client.send("SEND", { destination: "other", transaction: "x" }, "sent");
+    client.send("ACK", { id: acks.get("1") ?? "", transaction: "x" });
+    client.send("COMMIT", { transaction: "x" });
+    await ledger.reached;
+    if (how === "lost") client.destroy();
+    const next = await RawClient.connect(port);
+    next.send("SUBSCRIBE", { id: "s", destination: "t", ...durable });
+    await vi.waitFor(() => expect(reads[0]?.()).toBe(1)); // the former connection has ended
+    ledger.release();
+    expect([...(await take(next, 1)).keys()]).toEqual(["2"]);
+    expect(await sequenceOf("other")).toBe(1);
+  },
+);
+
+it("counts no ACK of a COMMIT that is refused", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port);
+  await subscribe(client);
+  await publish("1", "2");
+  const acks = await take(client, 2);
+  client.send("BEGIN", { transaction: "x" });
+  client.send("SEND", { destination: "a+", transaction: "x" }, "sent");
+  client.send("ACK", { id: acks.get("1") ?? "", transaction: "x" });
+  client.send("COMMIT", { transaction: "x" });
+  await client.next("ERROR");
+  const next = await RawClient.connect(port);
+  await subscribe(next);
+  expect([...(await take(next, 2)).keys()]).toEqual(["1", "2"]);
+});
+
+it.each([
+  ["1.2", "1"],
+  ["1.1", "1"],
+])("does nothing for a second ACK, long after the first, by STOMP %s", async (version, prefetch) => {
+  const client = await RawClient.connect(await start(), version);
+  await subscribe(client, { ack: "client-individual", "prefetch-count": prefetch });
+  const bodies = Array.from({ length: 50 }, (_, index) => String(index));
+  await publish(...bodies);
+  const settlings: FrameFields[] = [];
+  for (const _ of bodies) {
+    const { headers } = await client.next("MESSAGE");
+    const named = { "message-id": headers["message-id"] ?? "", subscription: "s" };
+    const settling = version === "1.2" ? { id: headers["ack"] ?? "" } : named;
+    settlings.push(settling);
+    client.send("ACK", settling);
+  }
+  client.send("ACK", { ...settlings[0], receipt: "again" });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("again");
+});
+
+it("takes an ACK of an event that the chain took back, and goes on with the event in its place", async () => {
+  const chain = new MemoryChain({ clock: createSystemClock() });
+  const port = await start({ chain });
+  const client = await RawClient.connect(port);
+  await subscribe(client);
+  await publish("1");
+  const { head } = chain;
+  await publish("2");
+  const acks = await take(client, 2);
+  chain.cutBack(head);
+  chain.sealEmpty();
+  await vi.waitFor(async () => expect(await sequenceOf("t")).toBe(1));
+  for (const body of ["2", "1"]) {
+    client.send("ACK", { id: acks.get(body) ?? "", receipt: body });
+    expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(body);
+  }
+  await publish("in its place");
+  const next = await take(client, 1);
+  expect([...next.keys()]).toEqual(["in its place"]);
+  expect(await waitingCount()).toBe(1);
+  client.send("ACK", { id: next.get("in its place") ?? "", receipt: "last" });
+  await client.next("RECEIPT");
+  expect(await waitingCount()).toBe(0);
+});
+
+it("lets the connection subscribe again after a suspension where the profile keeps it open", async () => {
+  const port = await start({ profile: { closesOnRefusal: false }, limits: { rejectionsMax: 2 } });
+  const client = await RawClient.connect(port);
+  await subscribe(client);
+  await publish("1", "2");
+  const ack = (await take(client, 2)).get("1") ?? "";
+  client.send("NACK", { id: ack });
+  await client.next("MESSAGE");
+  client.send("NACK", { id: ack, receipt: "rejected" });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("rejected"); // its answer comes first
+  expect((await client.next("ERROR")).headers["message"]).toContain("is suspended");
+  client.send("ACK", { id: ack, receipt: "late" });
+  await client.next("RECEIPT");
+  await subscribe(client);
+  expect([...(await take(client, 2)).keys()]).toEqual(["1", "2"]);
+});

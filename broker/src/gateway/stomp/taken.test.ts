@@ -1,0 +1,85 @@
+import { Socket } from "node:net";
+import { afterEach, expect, it, vi } from "vitest";
+import { RawClient } from "./testing/raw-client.ts";
+import { StompWorld } from "./testing/stomp-world.ts";
+
+const durable = { id: "s", destination: "t", "svc-subscriptionId": "0a0a0a0a-1111-4222-8333-444444444444" };
+/** More than the buffers of the system and of the broker hold. */
+const [count, bodyBytes] = [200, 60_000];
+
+let world: StompWorld | undefined;
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await world?.stop();
+  world = undefined;
+});
+
+async function subscribe(port: number): Promise<RawClient> {
+  const client = await RawClient.connect(port);
+  client.send("SUBSCRIBE", { ...durable, receipt: "r" });
+  await client.next("RECEIPT");
+  return client;
+}
+
+/** A client that reads nothing, and for which the broker holds as much as it may. */
+async function startStalled(): Promise<{ port: number; stalled: RawClient }> {
+  world = await StompWorld.start();
+  const { port } = world;
+  const stalled = await subscribe(port);
+  stalled.pause();
+  const publisher = await RawClient.connect(port);
+  for (let number = 1; number <= count; number += 1) {
+    publisher.send("SEND", { destination: "t", receipt: String(number) }, `${number} `.padEnd(bodyBytes, "x"));
+    await publisher.next("RECEIPT");
+  }
+  publisher.destroy();
+  return { port, stalled };
+}
+
+/** The numbers of the events that have come. */
+function numbers({ frames }: RawClient): readonly number[] {
+  return frames.flatMap(({ command, body }) => (command === "MESSAGE" ? [Number.parseInt(body, 10)] : []));
+}
+
+/** From which number on the subscription goes on. */
+async function resumedFrom(client: RawClient): Promise<number> {
+  while (numbers(client).at(-1) !== count) await client.next("MESSAGE");
+  const [first = 0] = numbers(client);
+  expect(numbers(client)).toEqual(Array.from({ length: count - first + 1 }, (_, index) => first + index));
+  return first;
+}
+
+it("gives again what a durable subscription without ACK had in the broker's buffers when its connection was cut off", async () => {
+  const { port, stalled } = await startStalled();
+  const cutOff = watchDestroyed();
+  const next = await subscribe(port); // takes the subscription from the client that does not read
+  const first = await resumedFrom(next);
+  await vi.waitFor(() => expect(cutOff).toContain(stalled.localPort), { timeout: 10_000 });
+  stalled.resume(); // reads what the system took
+  await stalled.closed;
+  expect(first).toBeLessThanOrEqual((numbers(stalled).at(-1) ?? 0) + 1);
+});
+
+/** The ports of clients whose sockets the broker destroys. */
+function watchDestroyed(): readonly (number | undefined)[] {
+  const ports: (number | undefined)[] = [];
+  const destroy = Socket.prototype.destroy;
+  vi.spyOn(Socket.prototype, "destroy").mockImplementation(function (this: Socket, error) {
+    ports.push(this.remotePort);
+    return destroy.call(this, error);
+  });
+  return ports;
+}
+
+it("gives nothing again that left before the connection of such a subscription ended as it should", async () => {
+  const { port, stalled } = await startStalled();
+  stalled.send("DISCONNECT", { receipt: "bye" });
+  stalled.resume();
+  await stalled.closed;
+  expect(stalled.frames.at(-1)?.headers["receipt-id"]).toBe("bye");
+  const publisher = await RawClient.connect(port);
+  publisher.send("SEND", { destination: "t" }, String(count + 1));
+  const next = await subscribe(port);
+  await next.next("MESSAGE");
+  expect(numbers(next)[0]).toBe((numbers(stalled).at(-1) ?? 0) + 1);
+});

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { Event } from "../../domain/event.ts";
+import { toPosition } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { ContentFilter } from "./content-filter.ts";
+import { filterCharactersMax, filterConditionsMax } from "./limits.ts";
+
+const toEvent = (content: string | Uint8Array): Event => ({
+  topic: parseTopicName("a"),
+  sequence: 1,
+  blockNumber: 1,
+  position: toPosition(1, 0),
+  content: typeof content === "string" ? new TextEncoder().encode(content) : content,
+  extensions: [],
+});
+
+const order = `{"status":"paid","total":12.50,"express":true,"note":null,"items":[{"sku":"a-1"},{"sku":"b\\"2"}],
+  "über":{"a b":1,"it's":2},"":3,"__proto__":{"x":1},"n":{"0":"zero"}}`;
+
+test.each([
+  '$.status == "paid"',
+  "$.status=='paid'",
+  "  $ . status == 'paid'".replace(" . ", "."),
+  "$['status'] == \"paid\"",
+  "$.total == 12.5",
+  "$.total == 1.25e1",
+  "$.express == true",
+  "$.note == null",
+  "$.items[0].sku == 'a-1'",
+  "$.items[ 1 ]['sku'] == 'b\"2'",
+  "$.items[1].sku == 'b\\\"2'",
+  '$.items[1].sku == "b\\"2"',
+  "$.über['a b'] == 1",
+  "$.über['it\\'s'] == 2",
+  '$.über["it\'s"] == 2',
+  "$[''] == 3",
+  "$['st\\u0061tus'] == 'paid'",
+  "$['__proto__'].x == 1",
+  "$.status == 'paid' && $.total == 12.5 && $.express == true",
+])("%s matches", (text) => {
+  expect(ContentFilter.parse(text).matches(toEvent(order))).toBe(true);
+});
+
+test.each([
+  "$.status == 'open'",
+  "$.total == '12.5'",
+  "$.express == 'true'",
+  "$.nothing == null",
+  "$.status.length == 4",
+  "$.items.length == 2",
+  "$.items[2] == null",
+  "$.n[0] == 'zero'",
+  "$.items == 'a'",
+  "$.toString == null",
+  "$.status == 'paid' && $.total == 1",
+])("%s does not match", (text) => {
+  expect(ContentFilter.parse(text).matches(toEvent(order))).toBe(false);
+});
+
+test("reads a content that is one value", () => {
+  expect(ContentFilter.parse("$ == 5").matches(toEvent(" 5 "))).toBe(true);
+});
+
+test.each([["no JSON"], [""], [Uint8Array.of(0x22, 0xff, 0x22)]])("leaves out the content %j", (content) => {
+  expect(ContentFilter.parse("$ == 5").matches(toEvent(content))).toBe(false);
+});
+
+test.each([
+  ["status == 'paid'", 'expected $ at character 1 of "status'],
+  ["$.status", "expected == at character 9"],
+  ["$.status = 'paid'", "expected == at character 10"],
+  ["$.status != 'paid'", "expected == at character 10"],
+  ["$..status == 'paid'", "expected == at character 2"],
+  ["$.* == 1", "expected == at character 2"],
+  ["$[-1] == 1", "expected == at character 2"],
+  ["$[01] == 1", "expected == at character 2"],
+  ["$['a' == 1", "expected a name in quotes and ]"],
+  ["$.a == paid", "expected a JSON string, number"],
+  ["$.a == 01", "expected && at character 9"],
+  ["$.a == 'x", "expected a JSON string"],
+  ["$.a == 'x\\q'", "expected a string whose escapes"],
+  ["$.a == 1 || $.b == 2", "expected && at character 10"],
+  ["$.a == 1 &&", "expected $ at character 12"],
+  ["$.a == truely", "expected a JSON string"],
+])("refuses %s: %s", (text, reason) => {
+  expect(() => ContentFilter.parse(text)).toThrow(reason);
+});
+
+test("has a longest text and a highest number of conditions", () => {
+  expect(() => ContentFilter.parse(`$.a == '${"x".repeat(filterCharactersMax)}'`)).toThrow("characters, at most");
+  const conditions = Array.from({ length: filterConditionsMax + 1 }, () => "$.a == 1");
+  expect(() => ContentFilter.parse(conditions.join("&&"))).toThrow("more than 16 conditions");
+  expect(() => ContentFilter.parse(conditions.slice(1).join("&&"))).not.toThrow();
+});

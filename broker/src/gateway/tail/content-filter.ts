@@ -1,0 +1,182 @@
+import { quote } from "@stele/wire";
+import type { Event } from "../../domain/event.ts";
+import { parameterError } from "../shared/failure.ts";
+import { filterCharactersMax, filterConditionsMax, parsedBytesMax, parsedOverheadBytes } from "./limits.ts";
+
+/** A member by its name, or an element by its index. */
+type Step = string | number;
+type Literal = string | number | boolean | null;
+
+interface Condition {
+  readonly path: readonly Step[];
+  readonly value: Literal;
+}
+
+/** A content that is no JSON. */
+const noJson = Symbol("no JSON");
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Contents of the newest events, so that thousands of tails read each one once. A value may take 50 times the memory of its text. */
+class RecentContents {
+  #kept = new Map<Event, unknown>();
+  #bytes = 0;
+
+  of(event: Event): unknown {
+    if (this.#kept.has(event)) return this.#kept.get(event);
+    const content = parseContent(event.content);
+    this.#bytes += event.content.byteLength + parsedOverheadBytes;
+    if (this.#bytes > parsedBytesMax) {
+      this.#kept = new Map();
+      this.#bytes = event.content.byteLength;
+    }
+    this.#kept.set(event, content);
+    return content;
+  }
+}
+
+const contents = new RecentContents();
+
+/**
+ * Which events a tail is given by their content, read as JSON: `$.order.status == "paid" && $.items[0].count == 2`. A path is the part of JSONPath that
+ * names one place (RFC 9535, singular queries); it stands left of `==`, a JSON string, number, true, false or null right of it. Strings may stand in
+ * single quotes. Values of another type are never equal; a path that leads nowhere equals nothing, `null` neither.
+ */
+export class ContentFilter {
+  readonly #conditions: readonly Condition[];
+
+  private constructor(conditions: readonly Condition[]) {
+    this.#conditions = conditions;
+  }
+
+  /** @throws BrokerError 200001 with the place where the text is none. */
+  static parse(text: string): ContentFilter {
+    if (text.length > filterCharactersMax) {
+      throw parameterError(`"filter" has ${text.length} characters, at most ${filterCharactersMax}`);
+    }
+    return new ContentFilter(new FilterParser(text).parse());
+  }
+
+  matches(event: Event): boolean {
+    const content = contents.of(event);
+    return content !== noJson && this.#conditions.every(({ path, value }) => find(content, path) === value);
+  }
+}
+
+function parseContent(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes)) as unknown;
+  } catch {
+    return noJson;
+  }
+}
+
+/** Undefined, which no literal equals, where the path leads nowhere. */
+function find(content: unknown, path: readonly Step[]): unknown {
+  let place = content;
+  for (const step of path) {
+    if (typeof place !== "object" || place === null) return undefined;
+    if (Array.isArray(place) !== (typeof step === "number") || !Object.hasOwn(place, step)) return undefined;
+    place = (place as Readonly<Record<Step, unknown>>)[step]; // It has the member, or the element.
+  }
+  return place;
+}
+
+const space = /[ \t\r\n]*/y;
+const name = /\.([A-Za-z_\u0080-\u{10ffff}][A-Za-z0-9_\u0080-\u{10ffff}]*)/uy;
+const index = /\[[ \t]*(0|[1-9]\d{0,8})[ \t]*\]/y;
+const openBracket = /\[[ \t]*(?=["'])/y;
+const closeBracket = /[ \t]*\]/y;
+const doubleQuoted = /"(?:[^"\\]|\\.)*"/y;
+const singleQuoted = /'((?:[^'\\]|\\.)*)'/y;
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const word = /(?:true|false|null)(?![A-Za-z0-9_])/y;
+
+class FilterParser {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  parse(): readonly Condition[] {
+    const conditions = [this.#condition()];
+    while (this.#at < this.#text.length) {
+      this.#expect("&&");
+      conditions.push(this.#condition());
+      if (conditions.length > filterConditionsMax) {
+        throw parameterError(`"filter" has more than ${filterConditionsMax} conditions`);
+      }
+    }
+    return conditions;
+  }
+
+  #condition(): Condition {
+    this.#take(space);
+    this.#expect("$");
+    const path: Step[] = [];
+    for (let step = this.#step(); step !== undefined; step = this.#step()) path.push(step);
+    this.#take(space);
+    this.#expect("==");
+    this.#take(space);
+    const value = this.#literal();
+    this.#take(space);
+    return { path, value };
+  }
+
+  /** Undefined where the path ends. */
+  #step(): Step | undefined {
+    const member = this.#take(name)?.[1];
+    if (member !== undefined) return member;
+    const element = this.#take(index)?.[1];
+    if (element !== undefined) return Number(element);
+    if (this.#take(openBracket) === undefined) return undefined;
+    const quoted = this.#string();
+    if (quoted === undefined || this.#take(closeBracket) === undefined) throw this.#fault("a name in quotes and ]");
+    return quoted;
+  }
+
+  #literal(): Literal {
+    const text = this.#string();
+    if (text !== undefined) return text;
+    const plain = this.#take(word)?.[0] ?? this.#take(number)?.[0];
+    if (plain === undefined) throw this.#fault('a JSON string, number, "true", "false" or "null"');
+    return JSON.parse(plain) as Literal; // Both patterns are of JSON literals.
+  }
+
+  #string(): string | undefined {
+    const double = this.#take(doubleQuoted)?.[0];
+    const single = double === undefined ? this.#take(singleQuoted)?.[1] : undefined;
+    if (double === undefined && single === undefined) return undefined;
+    try {
+      return JSON.parse(double ?? toDoubleQuoted(single ?? "")) as string; // A JSON string.
+    } catch {
+      throw this.#fault("a string whose escapes are those of JSON, before it");
+    }
+  }
+
+  #expect(token: string): void {
+    if (!this.#text.startsWith(token, this.#at)) throw this.#fault(token);
+    this.#at += token.length;
+  }
+
+  #take(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text);
+    if (found === null) return undefined;
+    this.#at = pattern.lastIndex;
+    return found;
+  }
+
+  #fault(expected: string): Error {
+    const place = `character ${this.#at + 1} of ${quote(this.#text)}`;
+    return parameterError(`"filter" is no content filter: expected ${expected} at ${place}`);
+  }
+}
+
+/** In single quotes, a double quote needs no escape and a single one does. */
+function toDoubleQuoted(text: string): string {
+  const replaced = text.replaceAll(/\\.|"/gs, (found) => (found === '"' ? '\\"' : found === "\\'" ? "'" : found));
+  return `"${replaced}"`;
+}

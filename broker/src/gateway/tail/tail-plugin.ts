@@ -1,0 +1,99 @@
+import type { ErrorKind } from "@stele/wire";
+import { errorCatalogue, toBrokerError } from "@stele/wire";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Logger } from "../../lib/logger.ts";
+import { ConnectionCallers } from "../callers/connection-callers.ts";
+import { parameterError } from "../shared/failure.ts";
+import { sendFailure } from "../shared/send-failure.ts";
+import { framings } from "./framing.ts";
+import { readTailRequest, type TailRequest } from "./tail-request.ts";
+import type { Tails } from "./tails.ts";
+
+export interface TailPluginOptions {
+  readonly tails: Tails;
+  readonly logger: Logger;
+}
+
+const methods = "GET, HEAD, OPTIONS";
+
+/** `GET /tail`: events as they come, for as long as the connection lasts. */
+export function registerTail(app: FastifyInstance, { tails, logger }: TailPluginOptions): void {
+  const callers = new ConnectionCallers("tail");
+  const refuse = (reply: FastifyReply, error: unknown): FastifyReply => {
+    const status = statusOf(error);
+    reply.status(status);
+    if (status === 401) reply.header("www-authenticate", "Bearer"); // RFC 9110, section 15.5.2
+    return sendFailure(reply, error, { logger, operation: "tail" });
+  };
+  app.route({
+    method: "GET",
+    url: "/tail",
+    exposeHeadRoute: false,
+    handler: async (request, reply) => {
+      try {
+        const asked = readTailRequest(request.raw);
+        checkConnection(reply);
+        const { socket } = request.raw;
+        await tails.open({
+          caller: callers.ofRequest(request),
+          request: asked,
+          socket,
+          answer: () => writeHead(reply, asked),
+        });
+        return reply;
+      } catch (error) {
+        return refuse(reply, error);
+      }
+    },
+  });
+  app.head("/tail", (request, reply) => {
+    try {
+      const asked = readTailRequest(request.raw);
+      return reply.headers(headersOf(asked)).send();
+    } catch (error) {
+      return refuse(reply, error);
+    }
+  });
+  app.options("/tail", (_request, reply) => reply.status(204).header("allow", methods).send());
+}
+
+/** The answer takes the whole connection from here on: none may come before it. */
+function checkConnection(reply: FastifyReply): void {
+  if (reply.raw.socket === null) throw parameterError("a tail needs a connection with no other request before it");
+}
+
+/** What follows ends with its connection, so nothing of it waits for the end of a chunk. */
+function writeHead(reply: FastifyReply, asked: TailRequest): void {
+  reply.headers(headersOf(asked)).hijack();
+  const { raw } = reply;
+  raw.removeHeader("transfer-encoding");
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value);
+  raw.setHeader("connection", "close");
+  raw.writeHead(200);
+  raw.flushHeaders();
+}
+
+function headersOf({ framing }: TailRequest): Readonly<Record<string, string>> {
+  return {
+    "content-type": framings[framing].contentType,
+    "cache-control": "no-store, no-transform",
+    // What nginx reads; others do not buffer this type.
+    "x-accel-buffering": "no",
+  };
+}
+
+const statuses: Readonly<Record<ErrorKind, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  "not-found": 404,
+  conflict: 409,
+  exhausted: 503,
+  unavailable: 503,
+  internal: 500,
+};
+
+function statusOf(error: unknown): number {
+  const { code, kind } = toBrokerError(error);
+  return code === errorCatalogue.overQuota.code ? 429 : statuses[kind];
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage } from "node:http";
+import { quote } from "@stele/wire";
+import { parameterError } from "../shared/failure.ts";
+import { ContentFilter } from "./content-filter.ts";
+import { tailTopicsMax } from "./limits.ts";
+
+/** How events are written: each as an SSE event, or as a line of JSON. */
+export type Framing = "sse" | "ndjson";
+
+/** What stands for an event: the interface's form of it, or a CloudEvent. */
+const formats = ["interface", "cloudevents"] as const;
+export type Format = (typeof formats)[number];
+
+/** What a tail is asked for. */
+export interface TailRequest {
+  readonly groupId: string | undefined;
+  readonly topics: readonly string[];
+  readonly after: string | undefined;
+  readonly lastEventId: string | undefined;
+  /** Undefined where every event is wanted. */
+  readonly filter: ContentFilter | undefined;
+  readonly framing: Framing;
+  readonly format: Format;
+}
+
+/** `topic` may come several times. Names are few, and any other is refused: a typing error must not widen what is sent. */
+const names = ["topic", "groupId", "after", "filter", "format"] as const;
+type Name = (typeof names)[number];
+
+/** @throws BrokerError 200001. */
+export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): TailRequest {
+  const query = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? "");
+  for (const name of query.keys()) {
+    if (!names.includes(name as Name)) throw parameterError(`there is no parameter ${quote(name)}`);
+    if (name !== "topic" && query.getAll(name).length > 1)
+      throw parameterError(`${quote(name)} is given more than once`);
+  }
+  const topics = query.getAll("topic");
+  if (topics.length === 0) throw parameterError('"topic" is missing');
+  if (topics.length > tailTopicsMax) throw parameterError(`${topics.length} topics, at most ${tailTopicsMax}`);
+  const filter = query.get("filter");
+  const lastEventId = headers["last-event-id"];
+  return {
+    groupId: query.get("groupId") ?? undefined,
+    topics,
+    after: query.get("after") ?? undefined,
+    lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
+    filter: filter === null || filter.trim() === "" ? undefined : ContentFilter.parse(filter),
+    framing: framingOf(headers.accept),
+    format: formatOf(query.get("format")),
+  };
+}
+
+function formatOf(text: string | null): Format {
+  if (text === null || text === "") return "interface";
+  const format = formats.find((one) => one === text);
+  if (format === undefined) throw parameterError(`"format" is ${formats.join(" or ")}, not ${quote(text)}`);
+  return format;
+}
+
+const eventStream = "text/event-stream";
+const lineTypes: ReadonlySet<string> = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
+
+/** Lines for whom asks for them by name; a browser's EventSource asks for `text/event-stream`, and others for anything. */
+function framingOf(accept: string | undefined): Framing {
+  const types = (accept ?? "").split(",").map((range) => range.split(";", 1)[0]?.trim().toLowerCase() ?? "");
+  const first = types.find((type) => type === eventStream || lineTypes.has(type));
+  return first === undefined || first === eventStream ? "sse" : "ndjson";
+}

@@ -1,0 +1,187 @@
+import type { Duplex } from "node:stream";
+import type { Position } from "../../domain/position.ts";
+import type { Attachment, ConnectedSession, EventOrigin, OriginSource, TailStart } from "../../engine/broker.ts";
+import { placeIdOf } from "../../engine/session/tail-start.ts";
+import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
+import { closeGraceMs } from "../shared/connection/limits.ts";
+import type { UnreadBytes } from "../shared/connection/memory.ts";
+import { Outbox } from "../shared/connection/outbox.ts";
+import type { Encodings } from "./encodings.ts";
+import { framings } from "./framing.ts";
+import { stalledBeatsMax } from "./limits.ts";
+import type { TailRequest } from "./tail-request.ts";
+
+/** Why a tail ended: the engine's reasons, or its client has taken nothing for too long. */
+export type TailEnd = EndReason | "stalled";
+
+export interface TailParts {
+  readonly request: TailRequest;
+  readonly encodings: Encodings;
+  readonly unread: UnreadBytes;
+  readonly retryMs: number;
+  /** Called once; the reason is undefined where the client left. */
+  readonly onEnded: (tail: Tail, why: TailEnd | undefined) => void;
+}
+
+/** One request for events: it is given them as long as its client takes them, and says where it stands. */
+export class Tail implements Peer {
+  readonly #stream: Duplex;
+  readonly #parts: TailParts;
+  readonly #outbox: Outbox;
+  #session: Pick<ConnectedSession, "wake"> | undefined;
+  #attachment: Pick<Attachment, "end"> | undefined;
+  /** Everything up to here was given. */
+  #given: Position | undefined;
+  /** An event after the last one that was sent, which the filter left out. */
+  #leftOut: Delivery | undefined;
+  #origins: OriginSource | undefined;
+  /** An event whose origin is asked for. */
+  #awaited: Delivery | undefined;
+  readonly #closing = new AbortController();
+  #isSilent = true;
+  #stalledBeats = 0;
+  #isOpen = true;
+
+  /** `stream` carries what follows the head of the answer; it is left alone until {@link begin}. */
+  constructor(stream: Duplex, parts: TailParts) {
+    this.#stream = stream;
+    this.#parts = parts;
+    this.#outbox = new Outbox(stream, parts.unread);
+  }
+
+  /** To be called once, with the head written and before anything is delivered. */
+  begin(
+    session: Pick<ConnectedSession, "wake">,
+    { id, position, isTakenBack }: TailStart,
+    origins: OriginSource,
+  ): void {
+    this.#session = session;
+    this.#origins = origins;
+    this.#given = position;
+    this.#stream.on("drain", () => this.#drained());
+    this.#stream.on("error", () => this.#close(undefined));
+    this.#stream.on("close", () => this.#close(undefined));
+    if (this.#stream.destroyed) this.#close(undefined); // its event is over
+    this.#write(this.#frames.begin(id, this.#parts.retryMs));
+    if (isTakenBack) this.#resync(position);
+  }
+
+  /** Takes the engine's hold. Where the client has left already, the session ends at once. */
+  attached(attachment: Pick<Attachment, "end">): void {
+    this.#attachment = attachment;
+    if (!this.#isOpen) void this.#endSession();
+  }
+
+  get hasRoom(): boolean {
+    return this.#awaited === undefined && this.#outbox.hasRoom;
+  }
+
+  deliver(delivery: Delivery): void {
+    const { request } = this.#parts;
+    this.#given = delivery.event.position;
+    if (request.filter?.matches(delivery.event) === false) {
+      this.#leftOut = delivery;
+      return;
+    }
+    this.#leftOut = undefined;
+    this.#isSilent = false;
+    if (request.format === "interface") return this.#send(delivery);
+    const origin = this.#origins?.find(delivery.event);
+    if (origin === undefined) void this.#sendLater(delivery);
+    else this.#send(delivery, origin);
+  }
+
+  /** Nothing of a tail is released. */
+  release(): void {}
+
+  rolledBack(to: Position): void {
+    if (this.#given !== undefined && this.#given > to) this.#resync(to);
+  }
+
+  ended(why: EndReason): void {
+    this.end(why);
+  }
+
+  /** Says why, and closes. */
+  end(why: TailEnd): void {
+    if (!this.#isOpen) return;
+    this.#write(this.#frames.notice("end", JSON.stringify({ reason: why })));
+    this.#close(why);
+  }
+
+  /** To be called at equal distances. */
+  beat(): void {
+    const hasMoved = this.#outbox.hasMoved();
+    if (!this.#outbox.hasRoom) {
+      this.#stalledBeats = hasMoved ? 0 : this.#stalledBeats + 1;
+      if (this.#stalledBeats >= stalledBeatsMax) this.#cut();
+      return;
+    }
+    this.#stalledBeats = 0;
+    if (this.#isSilent) this.#write(this.#frames.heartbeat(this.#leftOut?.eventId));
+    this.#isSilent = true;
+  }
+
+  #send(delivery: Delivery, origin?: EventOrigin): void {
+    const { request, encodings } = this.#parts;
+    this.#outbox.write(encodings.encode(delivery, request, origin));
+  }
+
+  /** Takes no other event meanwhile. What the chain takes back meanwhile is not sent. Never rejects. */
+  async #sendLater(delivery: Delivery): Promise<void> {
+    this.#awaited = delivery;
+    try {
+      const origin = await this.#origins?.load(delivery.event, this.#closing.signal);
+      if (this.#awaited !== delivery) return;
+      this.#awaited = undefined;
+      this.#send(delivery, origin);
+      this.#session?.wake();
+    } catch {
+      if (this.#awaited === delivery) this.end("failed"); // its client comes back, and then the store may be there
+    }
+  }
+
+  get #frames() {
+    return framings[this.#parts.request.framing];
+  }
+
+  #write(text: string): void {
+    if (text !== "") this.#outbox.write(Buffer.from(text));
+  }
+
+  #resync(to: Position): void {
+    this.#given = to;
+    this.#leftOut = undefined;
+    this.#awaited = undefined;
+    const id = placeIdOf(to);
+    this.#write(this.#frames.notice("resync", JSON.stringify({ after: id }), id));
+  }
+
+  #drained(): void {
+    this.#outbox.count();
+    this.#session?.wake();
+  }
+
+  /** Its client reads nothing, so there is no farewell that it would read. */
+  #cut(): void {
+    this.#close("stalled");
+    this.#stream.destroy();
+  }
+
+  #close(why: TailEnd | undefined): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#awaited = undefined;
+    this.#closing.abort();
+    this.#outbox.close();
+    this.#stream.end();
+    setTimeout(() => this.#stream.destroy(), closeGraceMs).unref();
+    this.#parts.onEnded(this, why);
+    void this.#endSession();
+  }
+
+  /** What the store could not remove now, the engine removes later. */
+  async #endSession(): Promise<void> {
+    await this.#attachment?.end().catch(() => {});
+  }
+}

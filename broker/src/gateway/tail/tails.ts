@@ -1,0 +1,100 @@
+import type { Socket } from "node:net";
+import { BrokerError } from "@stele/wire";
+import type { Caller } from "../../engine/access/caller.ts";
+import type { Broker, TailOrder } from "../../engine/broker.ts";
+import { probeAfterMs } from "../shared/connection/limits.ts";
+import type { UnreadBytes } from "../shared/connection/memory.ts";
+import { Encodings, type EncodingsOptions } from "./encodings.ts";
+import { heartbeatMs, heartbeatTurns, retryMsMax, retryMsMin } from "./limits.ts";
+import type { TailMetrics } from "./metrics.ts";
+import { Tail } from "./tail.ts";
+import type { TailRequest } from "./tail-request.ts";
+
+export interface TailsOptions extends Pick<EncodingsOptions, "cloudEventType"> {
+  /** Tails at once; further ones are refused. */
+  readonly tailsMax: number;
+  /** What waits for slow clients, of all connections. */
+  readonly unread: UnreadBytes;
+  readonly metrics: TailMetrics;
+  /** A number from 0 to below 1, another one each time. */
+  readonly random: () => number;
+  /** Between two heartbeats of a tail; {@link heartbeatMs} if left out. */
+  readonly beatMs?: number | undefined;
+}
+
+export interface TailsParts extends TailsOptions, EncodingsOptions {
+  readonly broker: Pick<Broker, "tail">;
+}
+
+interface Opening {
+  readonly caller: Caller;
+  readonly request: TailRequest;
+  readonly socket: Socket;
+  /** Writes the head of the answer. */
+  readonly answer: () => void;
+}
+
+/** The tails of one listener. */
+export class Tails {
+  readonly #parts: TailsParts;
+  readonly #encodings: Encodings;
+  /** Those that take events, by the turn of their heartbeats. */
+  readonly #turns: readonly Set<Tail>[] = Array.from({ length: heartbeatTurns }, () => new Set<Tail>());
+  readonly #timer: NodeJS.Timeout;
+  /** Those whose start is being looked for too. */
+  #count = 0;
+  #turn = 0;
+  #isStopping = false;
+
+  constructor(parts: TailsParts) {
+    this.#parts = parts;
+    this.#encodings = new Encodings(parts);
+    parts.metrics.watchTails(() => this.#count);
+    this.#timer = setInterval(() => this.#beat(), (parts.beatMs ?? heartbeatMs) / heartbeatTurns).unref();
+  }
+
+  /** Begins a tail. @throws BrokerError 200300 too many, or the broker stops; and what {@link Broker.tail} throws. Then nothing was answered. */
+  async open({ caller, request, socket, answer }: Opening): Promise<void> {
+    const { broker, tailsMax, unread, random } = this.#parts;
+    if (this.#isStopping) throw new BrokerError("busy", { details: "the broker stops" });
+    if (this.#count >= tailsMax) throw new BrokerError("busy", { details: `${tailsMax} tails are open at this node` });
+    const turn = this.#turns[Math.floor(random() * heartbeatTurns)] ?? new Set<Tail>();
+    const retryMs = Math.round(retryMsMin + random() * (retryMsMax - retryMsMin));
+    const onEnded = (ended: Tail, why: string | undefined): void => {
+      turn.delete(ended);
+      this.#count -= 1;
+      if (why !== undefined) this.#parts.metrics.tailEnded(why);
+    };
+    const tail = new Tail(socket, { request, encodings: this.#encodings, unread, retryMs, onEnded });
+    this.#count += 1;
+    let hasBegun = false;
+    const onConnected: TailOrder["onConnected"] = (session, start, origins) => {
+      hasBegun = true;
+      answer();
+      socket.setKeepAlive(true, probeAfterMs);
+      turn.add(tail);
+      tail.begin(session, start, origins);
+    };
+    try {
+      const { groupId, topics: filters, after, lastEventId } = request;
+      tail.attached(await broker.tail(caller, { groupId, filters, after, lastEventId, onConnected }, tail));
+    } catch (error) {
+      if (hasBegun) return tail.end("failed");
+      this.#count -= 1;
+      throw error;
+    }
+    if (this.#isStopping) tail.end("stopping"); // it began meanwhile
+  }
+
+  /** Ends all. Their clients come back, here or at another node. */
+  endAll(): void {
+    this.#isStopping = true;
+    clearInterval(this.#timer);
+    for (const turn of this.#turns) for (const tail of turn) tail.end("stopping");
+  }
+
+  #beat(): void {
+    this.#turn = (this.#turn + 1) % heartbeatTurns;
+    for (const tail of this.#turns[this.#turn] ?? []) tail.beat();
+  }
+}

@@ -1,0 +1,103 @@
+import { constants, fstatSync, openSync, writeSync } from "node:fs";
+
+/** Bytes that wait for a reader; further lines are given up. */
+const waitingBytesMax = 2 ** 20;
+/** Pause, in milliseconds, before what could not be written is tried again. */
+const tryAgainMs = 50;
+/** How long nobody may read, in milliseconds, until that counts as trouble. */
+const stalledMsMax = 5_000;
+
+/** The system's code for a pipe that is full. */
+const full = "EAGAIN";
+
+export interface StandardOutputOptions {
+  /** Default: that of the process. */
+  readonly descriptor?: number;
+  readonly monotonic?: () => number;
+}
+
+/**
+ * Lines for the standard output. A line is written before the call returns, unless the output takes nothing: a pipe that nobody reads, or a full disk. Then
+ * a bounded number of bytes waits, so that whoever reads the output slowly does not stop the process.
+ */
+export class StandardOutput {
+  readonly #descriptor: number;
+  readonly #monotonic: () => number;
+  #opened: number | undefined;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #isTimed = false;
+  #failure: { readonly reason: string; readonly since: number } | undefined;
+  #lost = 0;
+
+  constructor({ descriptor = 1, monotonic = () => performance.now() }: StandardOutputOptions = {}) {
+    this.#descriptor = descriptor;
+    this.#monotonic = monotonic;
+  }
+
+  /** Never throws. Answers whether the line was written or waits. */
+  write(line: string): boolean {
+    const bytes = Buffer.from(line);
+    const rest = this.#waiting.length === 0 ? this.#tryWrite(bytes) : bytes;
+    if (rest.length === 0) return true;
+    const isBegun = rest.length < bytes.length; // Its end must follow, so that lines stay whole.
+    const isTaken = isBegun || this.#waitingBytes + rest.length <= waitingBytesMax;
+    if (isTaken) this.#wait(rest);
+    else this.#lost += 1;
+    return isTaken;
+  }
+
+  /** Why lines are late or lost; undefined while all are written. */
+  findTrouble(): string | undefined {
+    if (this.#failure === undefined) return undefined;
+    const { reason, since } = this.#failure;
+    const isBrief = reason === full && this.#monotonic() - since < stalledMsMax && this.#lost === 0;
+    if (isBrief) return undefined;
+    const text = reason === full ? "nobody reads the standard output" : `the standard output fails: ${reason}`;
+    return `${text}; ${this.#lost} lines were given up`;
+  }
+
+  #wait(bytes: Buffer): void {
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (this.#isTimed) return;
+    this.#isTimed = true;
+    setTimeout(() => this.#tryAgain(), tryAgainMs).unref();
+  }
+
+  #tryAgain(): void {
+    this.#isTimed = false;
+    const rest = this.#tryWrite(Buffer.concat(this.#waiting));
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    if (rest.length > 0) this.#wait(rest);
+  }
+
+  /** Returns what was not written. */
+  #tryWrite(bytes: Buffer): Buffer {
+    let rest = bytes;
+    try {
+      this.#opened ??= openWithoutWaiting(this.#descriptor);
+      while (rest.length > 0) rest = rest.subarray(writeSync(this.#opened, rest));
+      this.#failure = undefined;
+      this.#lost = 0;
+    } catch (error) {
+      const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+      this.#failure = { reason, since: this.#failure?.since ?? this.#monotonic() };
+    }
+    return rest;
+  }
+}
+
+/** A pipe is opened again, so that writing to it never waits, and whoever shares the descriptor is not affected. */
+function openWithoutWaiting(descriptor: number): number {
+  if (!fstatSync(descriptor).isFIFO()) return descriptor;
+  try {
+    return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return descriptor; // Not Linux.
+  }
+}
+
+/** That of this process. */
+export const standardOutput = new StandardOutput();

@@ -1,0 +1,35 @@
+/** One line of the audit log. No field is a secret; a field that is undefined is left out. */
+export interface AuditLine {
+  /** Milliseconds since the epoch, UTC. */
+  readonly time: number;
+  /** What was asked for, such as `open` or `log in`. */
+  readonly action: string;
+  /** `left out`: stands for lines that were not written; `count` says how many. */
+  readonly outcome: "done" | "refused" | "left out";
+  /** `tenant/name`; `anonymous` for somebody without a credential. Undefined for somebody unknown. */
+  readonly principal?: string | undefined;
+  readonly tenant?: string | undefined;
+  /** The identifier of the key, which is no secret. */
+  readonly keyId?: string | undefined;
+  readonly address?: string | undefined;
+  readonly protocol?: string | undefined;
+  readonly groupId?: string | undefined;
+  /** A topic or a filter, as the client wrote it. */
+  readonly topic?: string | undefined;
+  /** Host of a callback. */
+  readonly receiver?: string | undefined;
+  readonly subscriptionId?: string | undefined;
+  readonly eventId?: string | undefined;
+  /** Of the refusal. */
+  readonly code?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly count?: number | undefined;
+}
+
+/** Where audit lines go. */
+export interface AuditLog {
+  /** Never throws and never waits. Lines that cannot be written soon are counted, and given up. */
+  write(line: AuditLine): void;
+  /** Why lines are missing or late; undefined while all are written. */
+  findTrouble(): string | undefined;
+}

@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { parseTopicName } from "../domain/topic-name.ts";
+import type { Store } from "./store.ts";
+import { blockOf, group, otherGroup, topicOf } from "./store-examples.contract.ts";
+
+/** The part of the store's contract about the topics of a tenant. */
+export function testNameRanges(store: () => Store): void {
+  it("lists and counts the topics in ranges of names, which compare by their characters' codes", async () => {
+    // A dictionary would leave out signs, and put small letters before capital ones.
+    const names = ["b", "a/$", "a/B", "A/a", "a/", "a0", "a/~", "a-b", "a/a", "a"].map((name) =>
+      parseTopicName(`${name}x`),
+    );
+    await store().applyBlocks(group, [blockOf(1, { opened: names.map((name, index) => topicOf(name, index + 1)) })]);
+    const ranges = [
+      { from: "a/", before: "a/$" },
+      { from: "a/%", before: "a0" },
+    ];
+    const page = async (offset: number, limit: number): Promise<unknown> => {
+      const { total, topics } = await store().listTopics(group, { offset, limit, ranges });
+      return [total, ...topics.map((topic) => topic.name)];
+    };
+    expect(await page(0, 9)).toEqual([4, "a/Bx", "a/x", "a/~x", "a/ax"]);
+    expect(await page(1, 2)).toEqual([4, "a/x", "a/~x"]);
+    expect(await page(Number.MAX_SAFE_INTEGER, 9)).toEqual([4]);
+    expect(await store().listTopics(group, { offset: 0, limit: 9, ranges: [] })).toEqual({ total: 0, topics: [] });
+    expect(await store().listTopics(otherGroup, { offset: 0, limit: 9, ranges })).toEqual({ total: 0, topics: [] });
+  });
+}

@@ -1,0 +1,152 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  closeSync,
+  constants,
+  mkdirSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { silentLogger } from "../lib/logger.ts";
+import { createSystemClock } from "../lib/system/clock.ts";
+import { StandardOutput } from "../lib/system/standard-output.ts";
+import { VirtualClock } from "../ports/testing/virtual-clock.ts";
+import { FileAuditLog, OutputAuditLog } from "./audit-log.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "audit-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const line = { time: 0, action: "open", outcome: "done", topic: "a" } as const;
+const text = '{"time":"1970-01-01T00:00:00.000Z","action":"open","outcome":"done","topic":"a"}\n';
+const linesOf = (path: string) => readFileSync(path, "utf8").trimEnd().split("\n");
+
+async function start(path: string, clock = createSystemClock()): Promise<FileAuditLog> {
+  const log = new FileAuditLog(path, { clock, logger: silentLogger });
+  await log.start();
+  return log;
+}
+
+it("appends a JSON object a line to a file that only its owner reads", async () => {
+  const path = join(folder, "audit.log");
+  for (let round = 0; round < 2; round += 1) {
+    const log = await start(path);
+    for (let index = 0; index < 1_000; index += 1) log.write(line);
+    await log.stop(10_000);
+  }
+  expect(readFileSync(path, "utf8")).toBe(text.repeat(2_000));
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+it("begins a new file after the old one was moved away", async () => {
+  const path = join(folder, "audit.log");
+  const log = await start(path);
+  log.write(line);
+  await log.stop(10_000);
+  await log.start();
+  renameSync(path, `${path}.1`);
+  log.write({ ...line, topic: "b" });
+  await log.stop(10_000);
+  expect([linesOf(`${path}.1`).length, linesOf(path).length]).toEqual([1, 1]);
+  expect(readFileSync(path, "utf8")).toContain('"b"');
+});
+
+it("does not start with a path that it cannot write", async () => {
+  await expect(start(folder)).rejects.toThrow(`The audit log ${folder} cannot be opened: `);
+});
+
+it("gives up lines beyond a mebibyte while the file cannot be written, says so, and counts them once it can", async () => {
+  const clock = new VirtualClock();
+  const path = join(folder, "gone", "audit.log");
+  mkdirSync(join(folder, "gone"));
+  const log = new FileAuditLog(path, { clock, logger: silentLogger });
+  await log.start();
+  expect(log.findTrouble()).toBeUndefined();
+  renameSync(join(folder, "gone"), join(folder, "away"));
+  const given = Math.ceil(2 ** 20 / text.length) + 500;
+  for (let index = 0; index < given; index += 1) log.write(line);
+  const isSettled = async (): Promise<boolean> => {
+    await clock.settle();
+    return log.findTrouble() !== undefined;
+  };
+  await expect.poll(isSettled).toBe(true);
+  expect(log.findTrouble()).toMatch(/^the audit log cannot be written: ENOENT.*; \d+ lines were given up$/);
+  mkdirSync(join(folder, "gone"));
+  await clock.advance(1_000);
+  await expect.poll(() => log.findTrouble()).toBeUndefined();
+  await log.stop(10_000);
+  const lines = linesOf(path).map((one) => JSON.parse(one) as { outcome: string; count?: number });
+  const last = lines.at(-1);
+  expect(last).toMatchObject({ outcome: "left out" });
+  expect(lines.length - 1 + (last?.count ?? 0)).toBe(given);
+});
+
+it("stops within its time while nobody reads the named pipe", async () => {
+  const path = join(folder, "pipe");
+  execFileSync("mkfifo", [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const log = await start(path);
+  for (let index = 0; index < 5_000; index += 1) log.write(line);
+  await expect.poll(() => log.findTrouble()).toMatch(/nobody reads the pipe/);
+  await log.stop(10);
+  const buffer = Buffer.alloc(100);
+  expect(buffer.toString("utf8", 0, readSync(reader, buffer))).toContain(text.slice(0, 50));
+  closeSync(reader);
+});
+
+it("writes to an output that nobody reads without waiting, in a bounded memory, and loses no line of what it kept", async () => {
+  const path = join(folder, "pipe");
+  execFileSync("mkfifo", [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const writer = openSync(path, constants.O_WRONLY);
+  const output = new StandardOutput({ descriptor: writer, monotonic: () => 0 });
+  const log = new OutputAuditLog(output);
+  const given = 30_000;
+  for (let index = 0; index < given; index += 1) log.write(line);
+  expect(log.findTrouble()).toMatch(
+    /^the audit log cannot be written: nobody reads the standard output; \d+ lines were given up$/,
+  );
+  let read = "";
+  const buffer = Buffer.alloc(2 ** 20);
+  const drain = (): boolean => {
+    try {
+      for (let count = 1; count > 0; ) {
+        count = readSync(reader, buffer);
+        read += buffer.toString("utf8", 0, count);
+      }
+    } catch {
+      // Empty for now.
+    }
+    return log.findTrouble() === undefined;
+  };
+  await expect.poll(drain).toBe(true);
+  log.write(line);
+  drain();
+  const lines = read
+    .trimEnd()
+    .split("\n")
+    .map((one) => JSON.parse(one) as { outcome: string; count?: number });
+  const count = lines.find(({ outcome }) => outcome === "left out")?.count ?? 0;
+  expect(count).toBeGreaterThan(0);
+  expect(lines.length - 2 + count).toBe(given);
+  closeSync(reader);
+  closeSync(writer);
+});
+
+// No mode keeps root out.
+it.skipIf(process.getuid?.() === 0)("names the owner of a file that it may not write", async () => {
+  const path = join(folder, "audit.log");
+  closeSync(openSync(path, "w"));
+  chmodSync(path, 0o400);
+  await expect(start(path)).rejects.toThrow(/chmod u\+rw/);
+});

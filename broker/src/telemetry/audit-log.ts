@@ -1,0 +1,154 @@
+import type { Logger } from "../lib/logger.ts";
+import { pause } from "../lib/pause.ts";
+import { ReportedTrouble } from "../lib/reported-trouble.ts";
+import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { StandardOutput } from "../lib/system/standard-output.ts";
+import { AuditFile } from "./audit-file.ts";
+
+/** Bytes of lines that wait for the disk; further lines are counted, and given up. */
+const waitingBytesMax = 2 ** 20;
+/** Bytes that one write takes. */
+const writeBytesMax = 64 * 1024;
+/** Pause, in milliseconds, before a write that failed is tried again. */
+const tryAgainMs = 1_000;
+
+/** An audit log with a lifecycle. */
+export interface OpenAuditLog extends AuditLog {
+  /** @throws Error that says why it cannot be written. */
+  start(): Promise<void>;
+  /** Writes what waits, as far as that takes no longer than `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface AuditLogOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A line as text. */
+export function formatAuditLine({ time, ...fields }: AuditLine): string {
+  return `${JSON.stringify({ time: new Date(time).toISOString(), ...fields })}\n`;
+}
+
+/** Appends lines to a file, several at a time. A write never waits for the disk; what the disk does not take is bounded. */
+export class FileAuditLog implements OpenAuditLog {
+  readonly #options: AuditLogOptions;
+  readonly #path: string;
+  readonly #file: AuditFile;
+  readonly #trouble: ReportedTrouble;
+  readonly #stopping = new AbortController();
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #lost = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(path: string, options: AuditLogOptions) {
+    this.#options = options;
+    this.#path = path;
+    this.#file = new AuditFile(path);
+    this.#trouble = new ReportedTrouble(options.logger, "audit log not written", "audit log written again");
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#file.open();
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`The audit log ${this.#path} cannot be opened: ${reason}`, { cause });
+    }
+  }
+
+  write(line: AuditLine): void {
+    const bytes = Buffer.from(formatAuditLine(line));
+    if (this.#waitingBytes + bytes.length > waitingBytesMax) {
+      this.#lost += 1;
+      return;
+    }
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+  }
+
+  findTrouble(): string | undefined {
+    const { reason } = this.#trouble;
+    if (reason === undefined) return undefined;
+    return `the audit log cannot be written: ${reason}; ${this.#lost} lines were given up`;
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    const cancel = this.#options.clock.after(graceMs, () => this.#stopping.abort());
+    await this.#running;
+    cancel();
+    await this.#file.close();
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (this.#waiting.length > 0 && !signal.aborted) {
+      if (await this.#writeSome()) continue;
+      await pause(this.#options.clock, tryAgainMs, signal);
+    }
+  }
+
+  /** Answers whether something was written. */
+  async #writeSome(): Promise<boolean> {
+    const bytes = this.#takeSome();
+    let written = 0;
+    try {
+      written = await this.#file.append(bytes);
+      if (written === 0) this.#trouble.failed(new Error("nobody reads the pipe"));
+    } catch (error) {
+      this.#trouble.failed(error);
+    }
+    if (written < bytes.length) this.#waiting.unshift(bytes.subarray(written));
+    this.#waitingBytes -= written;
+    if (written > 0) this.#recover();
+    return written > 0;
+  }
+
+  #takeSome(): Buffer {
+    let count = 0;
+    for (let bytes = 0; count < this.#waiting.length && bytes < writeBytesMax; count += 1) {
+      bytes += this.#waiting[count]?.length ?? 0;
+    }
+    return Buffer.concat(this.#waiting.splice(0, count));
+  }
+
+  /** Says in the log itself what is missing there. */
+  #recover(): void {
+    this.#trouble.done();
+    const count = this.#lost;
+    this.#lost = 0;
+    if (count > 0) this.write(toLeftOut(count, this.#options.clock.now()));
+  }
+}
+
+/** Writes lines among those of the log. */
+export class OutputAuditLog implements OpenAuditLog {
+  readonly #output: Pick<StandardOutput, "write" | "findTrouble">;
+  #lost = 0;
+
+  constructor(output: Pick<StandardOutput, "write" | "findTrouble">) {
+    this.#output = output;
+  }
+
+  async start(): Promise<void> {}
+
+  async stop(): Promise<void> {}
+
+  write(line: AuditLine): void {
+    if (this.#lost > 0 && this.#output.write(formatAuditLine(toLeftOut(this.#lost, line.time)))) this.#lost = 0;
+    if (!this.#output.write(formatAuditLine(line))) this.#lost += 1;
+  }
+
+  findTrouble(): string | undefined {
+    const trouble = this.#output.findTrouble();
+    return trouble && `the audit log cannot be written: ${trouble}`;
+  }
+}
+
+function toLeftOut(count: number, time: number): AuditLine {
+  return { time, action: "audit", outcome: "left out", count, reason: "the audit log could not be written" };
+}

@@ -1,0 +1,32 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** What is counted of tails. */
+export interface TailCounters {
+  tailEnded(reason: string): void;
+  watchTails(read: () => number): void;
+}
+
+export function createTailMetrics(registry: Registry): TailCounters {
+  const ends = new Counter({
+    registers: [registry],
+    labelNames: ["reason"] as const,
+    name: "stele_tails_ended_total",
+    help: "Tails that the broker ended, by reason; those that their clients ended are not among them.",
+  });
+  return {
+    tailEnded: (reason) => ends.inc({ reason }),
+    watchTails: (read) => watchTails(registry, read),
+  };
+}
+
+function watchTails(registry: Registry, read: () => number): void {
+  const tails = new Gauge({
+    registers: [],
+    name: "stele_tail_connections",
+    help: "Open tails.",
+    collect() {
+      this.set(read());
+    },
+  });
+  registry.registerMetric(tails);
+}

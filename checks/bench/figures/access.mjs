@@ -1,0 +1,190 @@
+import { generateKeyPairSync, sign } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { toFigure } from "../lib/figure.mjs";
+import { publishLoad, wrongLogIns } from "../lib/load.mjs";
+import { createDataFolder, removeDataFolder, startBroker, startGuardedBroker, topic } from "../lib/servers.mjs";
+import { waitFor } from "../lib/wait-for.mjs";
+
+const connections = 64;
+/** Connections of the tenant whose latency is measured beside the greedy one. */
+const quietConnections = 4;
+const greedyConnections = 100;
+const greedyPublishesPerSecond = 500;
+const wrongPerSecond = 10_000;
+const besideGreedy = `a tenant beside one of ${greedyConnections} connections over its quota`;
+const besideWrong = `beside ${wrongPerSecond} wrong log-ins a second of one address`;
+const issuer = "https://issuer.example";
+const roles = { member: [{ actions: ["open", "publish", "read"] }] };
+
+/** What access costs, and what a greedy tenant and wrong log-ins cost others. */
+export const access = {
+  name: "access",
+  async measure(context) {
+    const folders = [createDataFolder(context.resultsDir), createDataFolder(context.resultsDir)];
+    const { credentialOf, config } = createIssuer(join(folders[1], "issuer.json"));
+    const servers = [];
+    try {
+      const quotas = { tenants: { greedy: { publishesPerSecond: greedyPublishesPerSecond } } };
+      const settings = { roles, quotas, tokens: [config] };
+      const open = await startBroker({ main: context.main, dataDir: folders[0] });
+      servers.push(open);
+      const guarded = await startGuardedBroker({ main: context.main, dataDir: folders[1], access: settings });
+      servers.push(guarded.server);
+      const key = await guarded.create("--principal", "quiet", "--role", "member");
+      const greedyKey = await guarded.create("--principal", "p", "--tenant", "greedy", "--role", "member");
+      await waitFor("the keys count", () => opens(guarded.server, key));
+      await waitFor("the keys count", () => opens(guarded.server, greedyKey));
+      const parties = { open, guarded: guarded.server, key, token: credentialOf("quiet"), greedyKey };
+      return [
+        ...(await measureCost(context, parties)),
+        ...(await measureGreed(context, parties)),
+        ...(await measureWrongLogIns(context, parties)),
+      ];
+    } finally {
+      for (const server of servers) await server.stop();
+      folders.forEach(removeDataFolder);
+    }
+  },
+};
+
+/** The same load without access, with a key and with a token, one after another. */
+async function measureCost(context, { open, guarded, key, token }) {
+  const plan = { connections, ...context.durations };
+  const rounds = await repeat(context, async () => ({
+    none: await publishLoad(open, plan),
+    key: await publishLoad(guarded, { ...plan, credential: key }),
+    token: await publishLoad(guarded, { ...plan, credential: token }),
+  }));
+  const name = (what) => `publish, ${connections} connections: ${what}`;
+  const ratio = (kind, field) => rounds.map((round) => round[kind][field] / round.none[field]);
+  return [
+    { name: name("rate without access"), unit: "events/s", values: rounds.map(({ none }) => none.eventsPerSecond) },
+    {
+      name: name("rate with a key, of that without"),
+      unit: "",
+      values: ratio("key", "eventsPerSecond"),
+      atLeast: 0.95,
+    },
+    {
+      name: name("rate with a token, of that without"),
+      unit: "",
+      values: ratio("token", "eventsPerSecond"),
+      atLeast: 0.9,
+    },
+    {
+      name: name("processor time with a key, of that without"),
+      unit: "",
+      values: ratio("key", "serverCpuUsPerEvent"),
+      below: 1.05,
+    },
+    {
+      name: name("processor time with a token, of that without"),
+      unit: "",
+      values: ratio("token", "serverCpuUsPerEvent"),
+      below: 1.1,
+    },
+  ].map(toFigure);
+}
+
+/** One tenant alone, then beside another that publishes over 100 connections as fast as it is answered. */
+async function measureGreed(context, { guarded, key, greedyKey }) {
+  const plan = { connections: quietConnections, ...context.durations };
+  const quiet = () => publishLoad(guarded, { ...plan, credential: key });
+  const greedy = () =>
+    publishLoad(guarded, { ...plan, connections: greedyConnections, credential: greedyKey, isGreedy: true });
+  const rounds = await repeat(context, async () => {
+    const alone = await quiet();
+    const [beside, held] = await Promise.all([quiet(), greedy()]);
+    return { alone, beside, held };
+  });
+  return [
+    { name: `${besideGreedy}: median alone`, unit: "ms", values: rounds.map(({ alone }) => alone.p50Ms) },
+    {
+      name: `${besideGreedy}: median, of that alone`,
+      unit: "",
+      values: rounds.map(({ alone, beside }) => beside.p50Ms / alone.p50Ms),
+      below: 1.2,
+    },
+    {
+      name: `${besideGreedy}: p99, of that alone`,
+      unit: "",
+      values: rounds.map(({ alone, beside }) => beside.p99Ms / alone.p99Ms),
+    },
+    {
+      name: `${besideGreedy}: publishes of the other, of its quota`,
+      unit: "",
+      values: rounds.map(({ held }) => held.eventsPerSecond / greedyPublishesPerSecond),
+      below: 1.05,
+    },
+    {
+      name: `${besideGreedy}: refusals of the other`,
+      unit: "/s",
+      values: rounds.map(({ held }) => held.refusals / (held.elapsedMs / 1000)),
+    },
+  ].map(toFigure);
+}
+
+async function measureWrongLogIns(context, { guarded, key }) {
+  const { warmUpMs, measureMs } = context.durations;
+  const plan = { connections: quietConnections, ...context.durations, credential: key };
+  const flood = { from: "127.0.0.2", perSecond: wrongPerSecond, measureMs: warmUpMs + measureMs };
+  const rounds = await repeat(context, async () => {
+    const alone = await publishLoad(guarded, plan);
+    const [beside, tried] = await Promise.all([publishLoad(guarded, plan), wrongLogIns(guarded, flood)]);
+    return { alone, beside, tried };
+  });
+  return [
+    {
+      name: `${besideWrong}: wrong log-ins that ended`,
+      unit: "/s",
+      values: rounds.map(({ tried }) => tried.perSecond),
+    },
+    {
+      name: `${besideWrong}: rate, of that alone`,
+      unit: "",
+      values: rounds.map(({ alone, beside }) => beside.eventsPerSecond / alone.eventsPerSecond),
+      atLeast: 0.8,
+    },
+    {
+      name: `${besideWrong}: median, of that alone`,
+      unit: "",
+      values: rounds.map(({ alone, beside }) => beside.p50Ms / alone.p50Ms),
+      below: 1.2,
+    },
+  ].map(toFigure);
+}
+
+/** Runs once unmeasured, for the compilers, then as often as the context says. */
+async function repeat({ rounds }, run) {
+  await run();
+  const results = [];
+  for (let round = 0; round < rounds; round += 1) results.push(await run());
+  return results;
+}
+
+/** An issuer of tokens whose keys are in a file. */
+function createIssuer(keys) {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  writeFileSync(keys, JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "one", use: "sig" }] }));
+  const credentialOf = (sub) => {
+    const claims = { iss: issuer, aud: "stele", sub, exp: Math.floor(Date.now() / 1000) + 24 * 3600 };
+    const head = `${toPart({ alg: "ES256", kid: "one" })}.${toPart(claims)}`;
+    const signature = sign("sha256", Buffer.from(head), { key: privateKey, dsaEncoding: "ieee-p1363" });
+    return `${head}.${signature.toString("base64url")}`;
+  };
+  const config = { issuer, audience: "stele", algorithms: ["ES256"], keys, defaultRoles: ["member"] };
+  return { credentialOf, config };
+}
+
+/** A part of a token. */
+function toPart(value) {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+/** Whether a credential counts by now; then the topic is open. */
+async function opens({ port }, credential) {
+  const headers = { authorization: `Bearer ${credential}` };
+  const response = await fetch(`http://127.0.0.1:${port}/rest/open?topic=${topic}`, { headers });
+  return (await response.json()) === true;
+}

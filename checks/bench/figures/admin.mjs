@@ -1,0 +1,68 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { toFigure } from "../lib/figure.mjs";
+import { createDataFolder, removeDataFolder, startBroker, topic } from "../lib/servers.mjs";
+
+const subscriptions = 100_000;
+const searchMsMax = 100;
+const searchesPerRound = 10;
+const fillScript = fileURLToPath(new URL("../../../tools/fill-subscriptions.mjs", import.meta.url));
+
+/** Searches that find a page, one, and nothing. */
+const searches = {
+  "first page": "limit=50",
+  "by host": "host=127.0.0.1:65535",
+  "by prefix, nothing": "prefix=none",
+  "by failure, nothing": "failingMsMin=1",
+  "by state, nothing": "state=suspended",
+  "by lag": "lagMin=1&limit=50",
+};
+
+/** Searches of operators among many subscriptions. */
+export const admin = {
+  name: "admin",
+  async measure(context) {
+    const dataDir = createDataFolder(context.resultsDir);
+    try {
+      await (await startBroker({ main: context.main, dataDir })).stop();
+      const order = [fillScript, dataDir, String(subscriptions), "http://127.0.0.1:65535", topic];
+      if (spawnSync(process.execPath, order, { stdio: "inherit" }).status !== 0) throw new Error("not filled");
+      // Nothing is delivered: the searches are measured, not the start.
+      const broker = await startBroker({ main: context.main, dataDir, settings: { STELE_DELIVERIES: "paused" } });
+      try {
+        return await measureSearches(context, broker.port);
+      } finally {
+        await broker.stop();
+      }
+    } finally {
+      removeDataFolder(dataDir);
+    }
+  },
+};
+
+async function measureSearches({ rounds }, port) {
+  const values = Object.fromEntries(Object.keys(searches).map((name) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, query] of Object.entries(searches)) values[name].push(await worstOf(port, query));
+  }
+  return Object.entries(values).map(([name, found]) =>
+    toFigure({
+      name: `admin, search among ${subscriptions.toLocaleString("en")} subscriptions ${name}, slowest of ${searchesPerRound}`,
+      unit: "ms",
+      values: found,
+      below: searchMsMax,
+    }),
+  );
+}
+
+async function worstOf(port, query) {
+  let worst = 0;
+  for (let count = 0; count < searchesPerRound; count += 1) {
+    const before = performance.now();
+    const response = await fetch(`http://127.0.0.1:${port}/admin/v1/subscriptions?${query}`);
+    const { items } = await response.json();
+    worst = Math.max(worst, performance.now() - before);
+    if (!Array.isArray(items)) throw new Error(`${query} failed: ${response.status}`);
+  }
+  return worst;
+}

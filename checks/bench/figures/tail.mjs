@@ -1,0 +1,41 @@
+import { measureBeside } from "../lib/beside.mjs";
+import { mqttLoad } from "../lib/mqtt-load.mjs";
+import { startMosquittoWeb, startMqttBroker } from "../lib/mqtt-servers.mjs";
+import { findProgram } from "../lib/programs.mjs";
+import { createDataFolder, removeDataFolder, topic } from "../lib/servers.mjs";
+
+const subscribers = 200;
+/** Publishes that the publisher keeps ahead: Mosquitto drops what is more than 1,000 behind. */
+const window = 200;
+
+/** Tails beside MQTT over WebSocket of Mosquitto: one publisher of QoS 0 over TCP, and many that a browser could be. */
+export const tail = {
+  name: "tail",
+  async measure(context) {
+    const file = findProgram("mosquitto", "BENCH_MOSQUITTO");
+    if (file === undefined) context.leaveOut("tail: mosquitto is neither on the PATH nor named by BENCH_MOSQUITTO");
+    const folders = [createDataFolder(context.resultsDir), createDataFolder(context.resultsDir)];
+    const servers = [];
+    try {
+      servers.push(await startMqttBroker({ main: context.main, dataDir: folders[0] }));
+      if (file !== undefined) servers.push(await startMosquittoWeb({ file, dataDir: folders[1] }));
+      const [broker, mosquitto] = servers;
+      const plan = { kind: "fan-out", qos: 0, subscribers, window, contentBytes: 256, topic, ...context.durations };
+      return await measureBeside(context, {
+        title: `tail, 1 publisher to ${subscribers} connections`,
+        peerName: "Mosquitto's WebSocket",
+        rate: "events/s",
+        shareMin: 1,
+        runs: {
+          broker: () => mqttLoad(broker, { ...plan, readers: { kind: "tail", port: broker.httpPort } }),
+          peer:
+            mosquitto &&
+            (() => mqttLoad(mosquitto, { ...plan, readers: { kind: "websocket", port: mosquitto.webPort } })),
+        },
+      });
+    } finally {
+      for (const server of servers) await server.stop();
+      folders.forEach(removeDataFolder);
+    }
+  },
+};

@@ -1,0 +1,58 @@
+import { connect } from "node:net";
+
+/** What each event has once, and what opens a stream has not. */
+const mark = Buffer.from("\ndata: ");
+
+/** A tail over a bare socket, which counts events. It has the face of an MqttClient that is subscribed. */
+export class TailReader {
+  onDeliveries = () => {};
+  onFailed = () => {};
+  #socket;
+  /** What may be the beginning of a mark. */
+  #rest = Buffer.alloc(0);
+  #isEnded = false;
+
+  /** Answers once the stream has begun. */
+  open({ port, topic }) {
+    this.#socket = connect({ host: "127.0.0.1", port, noDelay: true });
+    this.#socket.once("connect", () => {
+      this.#socket.write(`GET /tail?topic=${encodeURIComponent(topic)} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+    });
+    return new Promise((resolve, reject) => {
+      const fail = () => {
+        if (this.#isEnded) return;
+        this.#isEnded = true;
+        reject(new Error("The server closed a tail."));
+        this.onFailed();
+      };
+      this.#socket.on("error", fail);
+      this.#socket.on("close", fail);
+      let head = "";
+      const begin = (chunk) => {
+        head += chunk.toString("latin1");
+        if (!head.includes("\nid: ")) return;
+        this.#socket.off("data", begin);
+        this.#socket.on("data", (more) => this.#receive(more));
+        resolve(this);
+      };
+      this.#socket.on("data", begin);
+    });
+  }
+
+  end() {
+    this.#isEnded = true;
+    this.#socket.destroy();
+  }
+
+  #receive(chunk) {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    let events = 0;
+    let from = 0;
+    for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, from)) {
+      events += 1;
+      from = at + mark.length;
+    }
+    this.#rest = bytes.subarray(Math.max(from, bytes.length - mark.length + 1));
+    if (events > 0) this.onDeliveries(events);
+  }
+}

@@ -1,0 +1,54 @@
+// Somebody who tries credentials, in a process of its own: node wrong-log-ins.mjs '<Plan as JSON>'; prints its findings as JSON.
+import { connect } from "node:net";
+
+/**
+ * @typedef {object} Plan
+ * @property {number} port
+ * @property {string} from the address to come from
+ * @property {number} perSecond
+ * @property {number} measureMs
+ */
+
+/** Longest that an attempt waits for its answer. */
+const heldMs = 1_500;
+const tickMs = 5;
+
+/** Each attempt is a connection of its own: the broker closes those that come too often. */
+class WrongLogIns {
+  #plan;
+  #request;
+  #attempts = 0;
+  #ended = 0;
+
+  /** @param {Plan} plan */
+  constructor(plan) {
+    this.#plan = plan;
+    const credential = `stele_${"0".repeat(16)}_${"A".repeat(43)}`;
+    this.#request = `GET /rest/exist?topic=a HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${credential}\r\n\r\n`;
+  }
+
+  async run() {
+    const { measureMs, perSecond } = this.#plan;
+    const startedAt = performance.now();
+    for (let elapsed = 0; elapsed < measureMs; elapsed = performance.now() - startedAt) {
+      const due = Math.floor((elapsed / 1000) * perSecond);
+      for (; this.#attempts < due; this.#attempts += 1) this.#try();
+      await new Promise((resolve) => setTimeout(resolve, tickMs));
+    }
+    return { eventsInAll: this.#attempts, ended: this.#ended, perSecond: this.#ended / (measureMs / 1000) };
+  }
+
+  #try() {
+    const socket = connect({ host: "127.0.0.1", port: this.#plan.port, localAddress: this.#plan.from });
+    socket.setTimeout(heldMs, () => socket.destroy());
+    socket.on("error", () => {});
+    socket.once("close", () => {
+      this.#ended += 1;
+    });
+    socket.once("data", () => socket.destroy());
+    socket.end(this.#request);
+  }
+}
+
+const findings = await new WrongLogIns(JSON.parse(process.argv[2])).run();
+process.stdout.write(JSON.stringify(findings), () => process.exit(0));

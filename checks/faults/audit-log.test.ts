@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { type BrokerOptions, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { HttpClient } from "../harness/http-client.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+
+/** Changes that are written down, each about 200 bytes: more than a pipe of 64 KiB takes. */
+const rounds = 300;
+
+/** Starts a broker whose audit log cannot be written, has it write lines, and waits until health says so. */
+async function expectServes(options: BrokerOptions, warning: RegExp): Promise<void> {
+  await using broker = await startBroker(options);
+  await using client = new Client(broker.url);
+  await client.open("audited");
+  for (let round = 0; round < rounds; round += 1) {
+    await client.unSubscribe(await client.subscribe({ topic: "audited", url: "http://127.0.0.1:9999/" }));
+  }
+  await using http = new HttpClient(broker.url);
+  await until("health says so", async () => {
+    const { status, text } = await http.send({ method: "GET", path: "/health/ready" });
+    return status === 200 && warning.test(text);
+  });
+  await client.publish("audited", "still served");
+  expect((await broker.stop()).code).toBe(0);
+}
+
+it("a full disk under the audit log stops nothing, and health says so", async () => {
+  using folder = createTempFolder();
+  await expectServes(
+    { dataDir: folder.path, env: { STELE_AUDIT_LOG: "/dev/full" } },
+    /the audit log cannot be written: ENOSPC[^"]*; \d+ lines were given up/,
+  );
+});
+
+it("an unread standard output stops nothing, and health says so", async () => {
+  using folder = createTempFolder();
+  const env = { STELE_AUDIT_LOG: "stdout", STELE_LOG_LEVEL: "debug", UNREAD: join(folder.path, "unread") };
+  const shell = 'mkfifo "$UNREAD" && exec 3<>"$UNREAD" && exec "$@" >&3';
+  await expectServes(
+    { dataDir: join(folder.path, "data"), env, shell },
+    /the audit log cannot be written: nobody reads the standard output; \d+ lines were given up/,
+  );
+});

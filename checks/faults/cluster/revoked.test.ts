@@ -1,0 +1,116 @@
+import { execFile } from "node:child_process";
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { Peer } from "../../conformance/mqtt/peer.ts";
+import { mainFile } from "../../harness/broker-process.ts";
+import { Cluster } from "../../harness/cluster.ts";
+import type { ClusterNode } from "../../harness/cluster-node.ts";
+import { HttpClient } from "../../harness/http-client.ts";
+import { portOf } from "../../harness/listener-port.ts";
+import { hasPostgres, titleOf } from "../../harness/postgres.ts";
+import { accept, type Attempt } from "../../harness/receiver.ts";
+import { until } from "../../harness/until.ts";
+import { useReceivers } from "../../harness/use.ts";
+import { whenClosed } from "../../harness/when-closed.ts";
+
+const run = promisify(execFile);
+const all = ["open", "publish", "subscribe", "unsubscribe", "read"];
+const access = { roles: { member: [{ actions: all }] } };
+const env = {
+  STELE_ACCESS: JSON.stringify(access),
+  STELE_ADMIN_PORT: "0",
+  STELE_MQTT_PORT: "0",
+  STELE_STOMP_PORT: "0",
+};
+const topic = "rights";
+const start = useReceivers();
+
+async function key(node: ClusterNode, ...words: readonly string[]): Promise<string> {
+  const own = { ...process.env, ...node.options.env, STELE_DATA_DIR: node.options.dataDir };
+  return (await run(process.execPath, [mainFile, "key", ...words], { env: own })).stdout.trim();
+}
+
+async function ask(node: ClusterNode, credential: string, path: string): Promise<unknown> {
+  await using client = new HttpClient(node.url);
+  const headers = { authorization: `Bearer ${credential}` };
+  return (await client.send({ method: "GET", path: `/rest/${path}`, headers })).json();
+}
+
+const publish = (node: ClusterNode, credential: string, content: string): Promise<unknown> =>
+  ask(node, credential, `publish?topic=${topic}&content=${content}`);
+const subscribe = (node: ClusterNode, credential: string, url: string): Promise<unknown> =>
+  ask(node, credential, `subscribe?topic=${topic}&url=${encodeURIComponent(url)}`);
+
+/** A client of MQTT that never acknowledges, so that one event fills its window. */
+async function connectMqtt(node: ClusterNode, credential: string): Promise<Peer> {
+  const addresses = { tcp: portOf(node.broker, "MQTT"), websocket: "" };
+  const peer = await Peer.open(addresses, { transport: "tcp", version: 5 });
+  const properties = { receiveMaximum: 1 };
+  peer.send({ cmd: "connect", clientId: node.address, clean: true, keepalive: 0, username: credential, properties });
+  expect((await peer.next("connack")).reasonCode).toBe(0);
+  peer.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic, qos: 1 }] });
+  expect((await peer.next("suback")).granted).toEqual([1]);
+  return peer;
+}
+
+/** The same with STOMP. */
+async function connectStomp(node: ClusterNode, credential: string) {
+  const socket = connect(portOf(node.broker, "STOMP"), "127.0.0.1");
+  const closed = whenClosed(socket);
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:${credential}\n\n\0`);
+  socket.write(`SUBSCRIBE\nid:1\ndestination:${topic}\nack:client\nprefetch-count:1\nreceipt:s\n\n\0`);
+  await until("the subscription is there", () => text.includes("receipt-id:s"));
+  return { closed, text: () => text };
+}
+
+it.runIf(hasPostgres)(
+  titleOf("on three nodes, whoever lost the last key gets nothing of what waited, nor of what comes"),
+  async () => {
+    await using cluster = await Cluster.start({ env });
+    const [first] = cluster.nodes;
+    if (first === undefined) throw new Error("no nodes");
+    const [reader, admin] = [
+      await key(first, "create", "--principal", "reader", "--role", "member"),
+      await key(first, "create", "--principal", "operator", "--role", "admin"),
+    ];
+    for (const node of cluster.nodes) {
+      await until("the keys count", async () => (await ask(node, reader, `exist?topic=${topic}`)) !== undefined);
+      await until("the topic is open", async () => (await ask(node, admin, `open?topic=${topic}`)) === true);
+      await until(
+        "the key of the reader counts",
+        async () => (await ask(node, reader, `exist?topic=${topic}`)) === true,
+      );
+    }
+    const held: { readonly attempt: Attempt; readonly response: ServerResponse }[] = [];
+    const withheld = await start((attempt, response) => void held.push({ attempt, response }));
+    const control = await start();
+    for (const node of cluster.nodes) await subscribe(node, reader, withheld.url);
+    await subscribe(first, admin, control.url);
+    const mqtt = await Promise.all(cluster.nodes.map((node) => connectMqtt(node, reader)));
+    const stomp = await Promise.all(cluster.nodes.map((node) => connectStomp(node, reader)));
+
+    for (const content of ["one", "two", "three"]) await publish(first, admin, content);
+    for (const peer of mqtt) expect(String((await peer.next("publish")).payload)).toBe("one");
+    await until(
+      "each window is full",
+      () => held.length === 3 && stomp.every(({ text }) => text().includes("\n\none")),
+    );
+    await key(first, "revoke", reader);
+    await Promise.all([...mqtt.map((peer) => peer.isEnded(0x87)), ...stomp.map(({ closed }) => closed)]);
+    const isRefused = async (node: ClusterNode): Promise<boolean> =>
+      JSON.stringify(await ask(node, reader, `exist?topic=${topic}`)).includes("100701");
+    for (const node of cluster.nodes) await until("the key is refused", () => isRefused(node));
+
+    for (const { attempt, response } of held.splice(0)) accept(attempt, response);
+    for (const node of cluster.nodes) await publish(node, admin, "later");
+    await control.waitForCount(6);
+    expect(withheld.attempts.map(({ event }) => Buffer.from(event.content, "base64").toString())).toEqual(
+      Array.from({ length: 3 }, () => "one"),
+    );
+    for (const { text } of stomp) expect(text()).not.toMatch(/\n\n(two|three|later)/);
+  },
+);

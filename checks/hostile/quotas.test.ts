@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Peer } from "../conformance/mqtt/peer.ts";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { AccessWorld } from "./support/access-world.ts";
+import { talk } from "./support/stomp-talk.ts";
+
+let world: AccessWorld;
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await startReceiver();
+  world = await AccessWorld.start();
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+});
+
+const durable = (id: string) =>
+  `SUBSCRIBE\nid:${id}\ndestination:limited/#\nack:client\nsvc-subscriptionId:${id}\nreceipt:s\n\n\0`;
+
+describe("over its quota", () => {
+  const path = "/rest/publish?topic=t/a&content=more%20than%20a%20byte";
+  let before: unknown;
+  beforeAll(async () => {
+    expect((await world.http("bounded").send({ method: "GET", path })).json()).toMatchObject({ status: "SUCCESS" });
+    before = await world.snapshot();
+  });
+  afterEach(async () => expect(await world.snapshot()).toEqual(before));
+
+  it("a publish by REST is refused, and says when to try again", async () => {
+    const { headers, text } = await world.http("bounded").send({ method: "GET", path });
+    expect(JSON.parse(text)).toMatchObject({ code: 200_301, message: expect.stringMatching(/try again in \d+ ms$/) });
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  });
+
+  it("a publish by JSON-RPC is refused", async () => {
+    const outcome = await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/a", content: "more" });
+    expect(outcome).toMatchObject({ isGood: false, code: 200_301 });
+  });
+
+  it("a frame of STOMP is refused", async () => {
+    const text = await talk(world, "bounded", "SEND\ndestination:t/a\n\nmore\0");
+    expect(text).toMatch(/ERROR\n[^\0]*code:200301\n/);
+  });
+
+  it("a publish by MQTT 5 is refused, and so is another connection", async () => {
+    const addresses = { tcp: world.port("MQTT"), websocket: "" };
+    const connect5 = { cmd: "connect", clean: true, keepalive: 0, username: world.credential("bounded") };
+    const [peer, other] = [
+      await Peer.open(addresses, { transport: "tcp", version: 5 }),
+      await Peer.open(addresses, { transport: "tcp", version: 5 }),
+    ];
+    peer.send({ ...connect5, clientId: "one" });
+    expect((await peer.next("connack")).reasonCode).toBe(0);
+    peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "more" });
+    expect((await peer.next("puback")).reasonCode).toBe(0x97);
+    other.send({ ...connect5, clientId: "other" });
+    expect((await other.next("connack")).reasonCode).toBe(0x97);
+    peer.drop();
+  });
+});
+
+describe("over a quota of stored things", () => {
+  const overQuota = { isGood: false, code: 200_301 };
+  const session = { cmd: "connect", clean: false, keepalive: 0, properties: { sessionExpiryInterval: 60 } };
+  const limited = async (clientId: string) => {
+    const peer = await Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version: 5 });
+    peer.send({ ...session, clientId, username: world.credential("limited") });
+    return peer;
+  };
+  let before: unknown;
+  beforeAll(async () => {
+    const door = world.door("REST GET", "limited");
+    expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
+    expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject({ isGood: true });
+    const peer = await limited("first");
+    expect((await peer.next("connack")).reasonCode).toBe(0);
+    peer.drop();
+    before = await world.snapshot();
+  });
+  afterEach(async () => expect(await world.snapshot()).toEqual(before));
+
+  it.each(["REST GET", "REST POST JSON", "JSON-RPC"])("a topic and a subscription are refused by %s", async (kind) => {
+    const door = world.door(kind, "limited");
+    expect(await door.call("open", { topic: "limited/b" })).toMatchObject(overQuota);
+    expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject(overQuota);
+    expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
+  });
+
+  it("by REST the refusal says when to try again", async () => {
+    const request = { method: "GET", path: "/rest/open?topic=limited/b" } as const;
+    const { headers } = await world.http("limited").send(request);
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+  });
+
+  it("a session and a publish that opens its topic are refused by MQTT 5, and the session that is there is resumed", async () => {
+    expect((await (await limited("second")).next("connack")).reasonCode).toBe(0x97);
+    const peer = await limited("first");
+    expect(await peer.next("connack")).toMatchObject({ reasonCode: 0, sessionPresent: true });
+    peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "limited/b", payload: "x" });
+    expect((await peer.next("puback")).reasonCode).toBe(0x97);
+    peer.drop();
+  });
+
+  it("a durable subscription and a frame that opens its topic are refused by STOMP", async () => {
+    for (const frame of [durable("00000000-0000-4000-8000-000000000001"), "SEND\ndestination:limited/b\n\nx\0"]) {
+      expect(await talk(world, "limited", frame)).toMatch(/ERROR\n[^\0]*code:200301\n/);
+    }
+  });
+});

@@ -1,0 +1,19 @@
+import { connect } from "node:net";
+import { whenClosed } from "../../harness/when-closed.ts";
+import type { AccessWorld, CredentialName } from "./access-world.ts";
+
+/** Sends frames, and returns what has come once the broker closes or has answered the last receipt. */
+export async function talk(world: AccessWorld, name: CredentialName, ...frames: readonly string[]): Promise<string> {
+  const socket = connect(world.port("STOMP"), "127.0.0.1");
+  const closed = whenClosed(socket);
+  const passcode = world.credential(name);
+  const login = passcode === undefined ? "" : `login:any\npasscode:${passcode}\n`;
+  socket.write([`CONNECT\naccept-version:1.2\nhost:x\n${login}\n\0`, ...frames].join(""));
+  socket.write("DISCONNECT\nreceipt:last\n\n\0");
+  let text = "";
+  socket.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  await closed;
+  return text;
+}

@@ -1,0 +1,98 @@
+import { type CloudEvent, HTTP } from "cloudevents";
+import { describe, expect, it } from "vitest";
+import { type CloudEventSource, renderCloudEvent, toAttributeName } from "./render-cloud-event.ts";
+
+const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+
+function toSource(changes: Partial<CloudEventSource> = {}): CloudEventSource {
+  const content = changes.content ?? text('{"n":1}');
+  return {
+    eventId: "2cf24dba-59-1124",
+    topic: "orders/new",
+    sequence: 59,
+    content,
+    base64: () => Buffer.from(content).toString("base64"),
+    extensions: [],
+    extensionPrefix: "svc-",
+    source: "eip155:20261:0x00000000000000000000000000000000000000aa",
+    type: "stele.event",
+    time: Date.UTC(2026, 10, 23, 9),
+    ...changes,
+  };
+}
+
+/** What the library of the CloudEvents project reads in it; it checks each attribute. */
+function read(source: CloudEventSource): CloudEvent<unknown> {
+  const body = renderCloudEvent(source);
+  const event = HTTP.toEvent({ headers: { "content-type": "application/cloudevents+json" }, body });
+  if (Array.isArray(event)) throw new Error("one event was rendered");
+  expect((event as CloudEvent<unknown>).validate()).toBe(true);
+  return event as CloudEvent<unknown>; // It is no batch.
+}
+
+describe("an event as a CloudEvent", () => {
+  it("has the place of the event in its attributes", () => {
+    expect(read(toSource()).toJSON()).toMatchObject({
+      specversion: "1.0",
+      id: "2cf24dba-59-1124",
+      source: "eip155:20261:0x00000000000000000000000000000000000000aa",
+      subject: "orders/new",
+      time: "2026-11-23T09:00:00.000Z",
+      type: "stele.event",
+      sequence: "0000000000000059",
+    });
+    expect(JSON.parse(renderCloudEvent(toSource({ time: undefined })))).not.toHaveProperty("time");
+  });
+
+  it("has JSON as it is, also a number that no other language reads exactly", () => {
+    const content = text('{ "n": 12345678901234567890,\n "s": "a\\nb" }');
+    const body = renderCloudEvent(toSource({ content, extensions: [["svc-format", "json"]] }));
+    expect(body).toContain('"datacontenttype":"application/json"');
+    expect(body).toContain('"data":{ "n": 12345678901234567890,  "s": "a\\nb" }');
+    expect(body).not.toContain("\n");
+  });
+
+  it.each([
+    ["text/plain; charset=utf-8", "ü", "ü"],
+    ["application/vnd.acme+json", '{"a":[1]}', { a: [1] }],
+  ])("has the data of %s", (format, content, data) => {
+    const event = read(toSource({ content: text(content), extensions: [["svc-format", format]] }));
+    expect(event.datacontenttype).toBe(format);
+    expect(event.data).toEqual(data);
+  });
+
+  it.each([
+    ["json", Uint8Array.of(0x7b)],
+    ["json", Uint8Array.of(0xff, 0xfe)],
+    ["text/plain", Uint8Array.of(0xff)],
+    ["application/octet-stream", text("{}")],
+    ["no type", text("{}")],
+  ])("has data of %s in Base64 where it is not what it says", (format, content) => {
+    const body = JSON.parse(renderCloudEvent(toSource({ content, extensions: [["svc-format", format]] }))) as object;
+    expect(body).toHaveProperty("data_base64", Buffer.from(content).toString("base64"));
+    expect(body).not.toHaveProperty("data");
+  });
+
+  it("names extensions as attributes may be named, and leaves out those that would take the name of another", () => {
+    const extensions: readonly (readonly [string, string])[] = [
+      ["svc-Order-Id", "7"],
+      ["svc-order_id", "8"],
+      ["svc-id", "mine"],
+      ["svc-data", "x"],
+      ["svc-", "empty"],
+      ["svc-line", "a\nb"],
+      ["svc-ce-type", "com.acme.order.placed"],
+    ];
+    const event = read(toSource({ extensions }));
+    expect(event["orderid"]).toBe("7");
+    expect(event.type).toBe("com.acme.order.placed");
+    expect(event.id).toBe("2cf24dba-59-1124");
+    expect(event).not.toHaveProperty("line");
+    expect(event).not.toHaveProperty("cetype");
+  });
+});
+
+it("no extension becomes a core attribute", () => {
+  const names = ["specversion", "id", "source", "type", "subject", "time", "data", "data_base64", "Sequence"];
+  for (const name of names) expect(toAttributeName(`svc-${name}`, "svc-")).toBeUndefined();
+});

@@ -1,0 +1,120 @@
+/** What a CloudEvent says of an event of the broker. */
+export interface CloudEventSource {
+  readonly eventId: string;
+  readonly topic: string;
+  /** The number of the event in its topic. */
+  readonly sequence: number;
+  readonly content: Uint8Array;
+  /** The content in Base64; asked for only where the data is not text. */
+  readonly base64: () => string;
+  readonly extensions: readonly (readonly [key: string, value: string])[];
+  /** What each of these keys begins with. */
+  readonly extensionPrefix: string;
+  /** `eip155:<chainId>:<topicAddress>`. */
+  readonly source: string;
+  /** Unless the event names its own. */
+  readonly type: string;
+  /** Time of the event's block, in milliseconds since the epoch; undefined where nobody knows it now. */
+  readonly time: number | undefined;
+}
+
+/** Sequences of equal length sort as text in the order of their numbers (CloudEvents extension "sequence"). */
+const sequenceDigits = 16;
+
+/** Attributes that an extension may not take (CloudEvents 1.0.2, section "Context Attributes"; JSON format, section 3.1). */
+const taken: ReadonlySet<string> = new Set([
+  "specversion",
+  "id",
+  "source",
+  "type",
+  "subject",
+  "time",
+  "datacontenttype",
+  "dataschema",
+  "data",
+  "database64",
+  "sequence",
+]);
+
+/** The extension that names the type of the content, after the prefix; `json`, or a media type. */
+const formatKey = "format";
+/** Extensions by which a publish says what the CloudEvent says of itself. */
+export const cloudEventKeys = { type: "ce-type", source: "ce-source", id: "ce-id" } as const;
+
+const octets = "application/octet-stream";
+const mediaType = /^[\w.+-]+\/[\w.+-]+(?:\s*;[\x20-\x7e]*)?$/;
+const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
+const textType = /^text\//i;
+const control = /[\p{Cc}\p{Cs}]/u;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The context attributes of an event, in order. Names of extensions lose the prefix and all but letters and digits: `svc-order-id` is `orderid`. One that
+ * would then be an attribute already, or has a value that none may have, is left out.
+ */
+export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<string, string> {
+  const { extensions, extensionPrefix: prefix, time } = event;
+  const own = (key: string): string | undefined => extensions.find(([name]) => name === prefix + key)?.[1];
+  const attributes = new Map([
+    ["specversion", "1.0"],
+    ["id", event.eventId],
+    ["source", event.source],
+    ["type", own(cloudEventKeys.type) ?? event.type],
+    ["subject", event.topic],
+    ...(time === undefined ? [] : [["time", new Date(time).toISOString()] as const]),
+    ["datacontenttype", contentTypeOf(own(formatKey))],
+    ["sequence", String(event.sequence).padStart(sequenceDigits, "0")],
+  ]);
+  for (const [key, value] of extensions) {
+    const name = toAttributeName(key, prefix);
+    if (name === undefined || attributes.has(name) || control.test(value)) continue;
+    attributes.set(name, value);
+  }
+  return attributes;
+}
+
+/** An event as one JSON object (CloudEvents JSON event format 1.0.2): data as it is where it is JSON or text, else in Base64. */
+export function renderCloudEvent(event: CloudEventSource): string {
+  const attributes = toCloudEventAttributes(event);
+  const members = [...attributes].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  members.push(renderData(event, attributes.get("datacontenttype") ?? octets));
+  return `{${members.join(",")}}`;
+}
+
+/** The name of the attribute that an extension becomes; undefined for one that becomes none. */
+export function toAttributeName(key: string, prefix: string): string | undefined {
+  const bare = key.startsWith(prefix) ? key.slice(prefix.length) : key;
+  const isOwn = bare === formatKey || Object.values<string>(cloudEventKeys).includes(bare);
+  const name = bare.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+  return isOwn || name === "" || taken.has(name) ? undefined : name;
+}
+
+function contentTypeOf(format: string | undefined): string {
+  if (format === "json") return "application/json";
+  return format !== undefined && mediaType.test(format) ? format : octets;
+}
+
+function renderData({ content, base64 }: CloudEventSource, type: string): string {
+  const text = jsonType.test(type) || textType.test(type) ? findText(content) : undefined;
+  if (text !== undefined && textType.test(type)) return `"data":${JSON.stringify(text)}`;
+  // Line breaks stand between values only; the event is to be one line, for streams of lines.
+  if (text !== undefined && isJson(text)) return `"data":${text.replaceAll(/[\r\n]/g, " ")}`;
+  return `"data_base64":${JSON.stringify(base64())}`;
+}
+
+function findText(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,188 @@
+import * as z from "zod";
+import {
+  adminDocumentSchema,
+  adminEventDetailsSchema,
+  adminEventPageSchema,
+  adminFiguresSchema,
+  adminGroupPageSchema,
+  adminNodePageSchema,
+  adminSessionPageSchema,
+  adminSubscriptionDetailsSchema,
+  adminSubscriptionPageSchema,
+  adminTopicDetailsSchema,
+  adminTopicPageSchema,
+  orderPageSchema,
+  orderResultSchema,
+  subscriptionStates,
+} from "./admin-schemas.ts";
+
+/** Items of a page, if the call does not say how many. */
+export const pageLimitDefault = 50;
+/** Items of a page at most. */
+const pageLimitMax = 500;
+
+/** A call of the admin API. A path has its parameters in braces. */
+export interface AdminOperation {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly summary: string;
+  /** Values of a query string. */
+  readonly query: z.ZodObject;
+  /** Undefined for a call without a body; the body may be left out. */
+  readonly body?: z.ZodObject;
+  readonly result: z.ZodType;
+}
+
+const none = z.strictObject({});
+const flag = z.enum(["true", "false"]).transform((text) => text === "true");
+const integer = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z
+    .string()
+    .regex(/^\d{1,16}$/)
+    .transform(Number)
+    .pipe(z.int().min(min).max(max))
+    .meta({ type: "integer", pattern: undefined, minimum: min, maximum: max });
+const groupId = z.string().optional().describe("The default group if left out.");
+
+const paging = {
+  cursor: z.string().optional().describe("`next` of the page before."),
+  limit: integer(1, pageLimitMax).optional().describe(`${pageLimitDefault} if left out.`),
+};
+
+const search = {
+  groupId: z.string().optional(),
+  state: z.enum(subscriptionStates).optional(),
+  kind: z.enum(["RESTful", "JsonRPC"]).optional(),
+  topic: z.string().optional().describe("The topic or pattern, as it was subscribed to."),
+  prefix: z.string().optional().describe("How the topic or pattern begins."),
+  host: z.string().optional().describe("Host of the url, with its port unless that is the usual one."),
+  owner: z.string().optional(),
+  node: z.string().optional().describe("Address of the node that delivers it."),
+  lagMin: integer(0).optional().describe("At least so many matching events wait."),
+  failingMsMin: integer(0).optional().describe("The receiver has failed for at least so long."),
+};
+
+const dryRun = flag.optional().describe("Changes nothing, and says what the order would concern.");
+const place = z
+  .union([z.string(), z.int().min(1)])
+  .describe("OFFSET_FIRST, OFFSET_LAST, an eventId, a time (ISO 8601), or a sequence of the topic.");
+
+const orders = {
+  pause: { summary: "Holds a subscription until an operator resumes it.", body: none },
+  resume: { summary: "Delivers again from the cursor, whether it was paused or suspended.", body: none },
+  retry: { summary: "Makes the next attempt at once; also resumes a suspended subscription.", body: none },
+  skip: {
+    summary: "Moves the cursor past the next matching event, or past the one that `to` names.",
+    body: z.strictObject({ to: place.optional() }),
+  },
+  replay: {
+    summary: "Moves the cursor back: the event that `from` names and all later ones are delivered again.",
+    body: z.strictObject({ from: place }),
+  },
+} as const;
+export type OrderName = keyof typeof orders;
+export const orderNames = Object.keys(orders) as readonly OrderName[]; // Its own keys.
+
+const list = <Result extends z.ZodType>(path: string, summary: string, rest: { query: z.ZodObject; result: Result }) =>
+  ({ method: "GET", path, summary, ...rest }) as const;
+
+const named = {
+  listSubscriptions: list("/subscriptions", "Callback subscriptions, by identifier.", {
+    query: z.strictObject({ ...search, ...paging }),
+    result: adminSubscriptionPageSchema,
+  }),
+  getSubscription: list("/subscriptions/{id}", "One subscription, with its last attempts.", {
+    query: none,
+    result: adminSubscriptionDetailsSchema,
+  }),
+  listSessions: list("/sessions", "Sessions of MQTT, STOMP and tails, by identifier.", {
+    query: z.strictObject(paging),
+    result: adminSessionPageSchema,
+  }),
+  listTopics: list("/topics", "Topics, in the order in which they were opened.", {
+    query: z.strictObject({
+      groupId,
+      prefix: z.string().optional().describe("How the name begins."),
+      filter: z.string().optional().describe("A pattern that the name matches."),
+      ...paging,
+    }),
+    result: adminTopicPageSchema,
+  }),
+  getTopic: list("/topics/{topic}", "One topic.", {
+    query: z.strictObject({ groupId }),
+    result: adminTopicDetailsSchema,
+  }),
+  listEvents: list("/topics/{topic}/events", "Events of a topic with their places on the chain, the newest first.", {
+    query: z.strictObject({
+      groupId,
+      before: integer(1).optional().describe("Only events below this sequence."),
+      ...paging,
+    }),
+    result: adminEventPageSchema,
+  }),
+  getEvent: list("/events/{eventId}", "One event, with its proof if asked for.", {
+    query: z.strictObject({ groupId, proof: flag.optional() }),
+    result: adminEventDetailsSchema,
+  }),
+  listGroups: list("/groups", "The groups that this node serves.", { query: none, result: adminGroupPageSchema }),
+  listNodes: list("/nodes", "The nodes that are members.", { query: none, result: adminNodePageSchema }),
+  listFigures: list("/figures", "What this node did in the last hour, by intervals of 5 s.", {
+    query: none,
+    result: adminFiguresSchema,
+  }),
+  getOpenApi: list("/openapi.json", "This document.", { query: none, result: adminDocumentSchema }),
+} as const;
+
+type OrderOperation = `${OrderName}Subscription` | `${OrderName}Subscriptions`;
+export type AdminOperationName = keyof typeof named | OrderOperation;
+
+function toOrderOperations(): { readonly [Name in OrderOperation]: AdminOperation } {
+  const entries = orderNames.flatMap((name): readonly (readonly [OrderOperation, AdminOperation])[] => {
+    const { summary, body } = orders[name];
+    const one: AdminOperation = {
+      method: "POST",
+      path: `/subscriptions/{id}/${name}`,
+      summary,
+      query: z.strictObject({ dryRun }),
+      body,
+      result: orderResultSchema,
+    };
+    const all: AdminOperation = {
+      ...one,
+      path: `/subscriptions/${name}`,
+      summary: `The same for a page of the subscriptions that a search finds: ${name}.`,
+      query: z.strictObject({ ...search, ...paging, dryRun, all: flag.optional().describe("Instead of a search.") }),
+      result: orderPageSchema,
+    };
+    return [
+      [`${name}Subscription`, one],
+      [`${name}Subscriptions`, all],
+    ];
+  });
+  return Object.fromEntries(entries) as { readonly [Name in OrderOperation]: AdminOperation }; // One of each name.
+}
+
+/** Every call of the admin API, by its name in the OpenAPI document. */
+export const adminOperations: { readonly [Name in AdminOperationName]: AdminOperation } = {
+  ...named,
+  ...toOrderOperations(),
+};
+
+const querySchema = z.object({
+  ...search,
+  ...paging,
+  dryRun,
+  all: flag.optional(),
+  proof: flag.optional(),
+  before: integer(1).optional(),
+  filter: z.string().optional(),
+});
+
+/** The values of any query, once they are read. */
+export type AdminQuery = z.output<typeof querySchema>;
+
+/** The values of the body of an order. */
+export interface OrderBody {
+  readonly to?: string | number | undefined;
+  readonly from?: string | number | undefined;
+}

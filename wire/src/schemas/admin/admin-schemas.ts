@@ -1,0 +1,203 @@
+import * as z from "zod";
+import { proofSchema } from "../../proof/proof-schema.ts";
+
+const time = z.iso.datetime().describe("UTC.");
+const hash = z.string().meta({ pattern: "^0x[0-9a-f]{64}$" });
+const address = z.string().meta({ pattern: "^0x[0-9a-f]{40}$" });
+const next = z.string().optional().describe("The cursor of the next page; absent on the last one.");
+
+const pageOf = <Item extends z.ZodType>(item: Item, title: string) =>
+  z.strictObject({ items: z.array(item), next }).meta({ title });
+
+/** A failed call (RFC 9457). */
+export const problemSchema = z
+  .strictObject({
+    type: z.literal("about:blank"),
+    title: z.string().describe("What the code means."),
+    status: z.int().describe("The HTTP status."),
+    detail: z.string().describe("What is wrong; the wording may change."),
+    code: z.int().describe("Code from the error catalogue."),
+    retry: z.boolean().describe("Whether the same call can succeed later."),
+    hints: z.array(z.string()).optional(),
+  })
+  .meta({ title: "Problem" });
+export type Problem = z.output<typeof problemSchema>;
+
+export const subscriptionStates = ["active", "suspended", "paused", "locked", "damaged"] as const;
+
+const failingSchema = z.strictObject({
+  since: time,
+  attempts: z.int().describe("Failed attempts since the last accepted one."),
+  notBefore: time.optional().describe("The receiver asked for no attempt before this time."),
+});
+
+const subscriptionFields = {
+  id: z.string(),
+  groupId: z.string(),
+  kind: z.enum(["RESTful", "JsonRPC"]),
+  topic: z.string().describe("Topic or pattern."),
+  url: z.string(),
+  hasSecret: z.boolean(),
+  state: z.enum(subscriptionStates),
+  owner: z.string().optional().describe("Who made it; absent if nobody had to log in."),
+  node: z.string().optional().describe("Address of the node that delivers it; absent for a single process."),
+  cursor: z.int().describe("Every matching event up to this position is acknowledged or skipped."),
+  cursorBlock: z.int().describe("Block of the cursor."),
+  lag: z.int().describe("Matching events after the cursor."),
+  notified: z.int().describe("Matching events acknowledged."),
+  notifiedAt: time.describe("Of the latest acknowledgement; before the first, when it was made."),
+  createdAt: time,
+  failing: failingSchema.optional().describe("Absent while the receiver works."),
+};
+
+/** A callback subscription of a list. */
+export const adminSubscriptionSchema = z.strictObject(subscriptionFields).meta({ title: "AdminSubscription" });
+export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
+
+const attemptSchema = z.strictObject({
+  at: time,
+  outcome: z.enum(["accepted", "failed", "gone"]),
+  eventId: z.string(),
+  count: z.int().describe("Accepted attempts in a row are one entry, that of the newest."),
+  durationMs: z.number(),
+  status: z.int().optional().describe("HTTP status; absent without an answer."),
+  reason: z.string().optional(),
+  excerpt: z.string().optional().describe("How the answer to a failed attempt began, up to 1 KiB."),
+});
+
+export const adminSubscriptionDetailsSchema = z
+  .strictObject({
+    ...subscriptionFields,
+    waitingSince: time.optional().describe("Time of the block of the oldest event after the cursor."),
+    nextAttemptAt: time.optional().describe("When the node that answers attempts again; absent unless it waits."),
+    attempts: z.array(attemptSchema).describe("Of the node that answers, the newest first; kept in memory."),
+  })
+  .meta({ title: "AdminSubscriptionDetails" });
+export type AdminSubscriptionDetails = z.output<typeof adminSubscriptionDetailsSchema>;
+
+export const adminSubscriptionPageSchema = pageOf(adminSubscriptionSchema, "AdminSubscriptionPage");
+
+export const orderResultSchema = z
+  .strictObject({
+    id: z.string(),
+    events: z.int().describe("Matching events that are skipped, delivered again, or wait."),
+    dryRun: z.boolean(),
+    error: z.strictObject({ code: z.int(), detail: z.string() }).optional().describe("Why it was refused."),
+  })
+  .meta({ title: "OrderResult" });
+export type OrderResultBody = z.output<typeof orderResultSchema>;
+
+export const orderPageSchema = pageOf(orderResultSchema, "OrderPage");
+
+export const adminSessionSchema = z
+  .strictObject({
+    id: z.string(),
+    groupId: z.string(),
+    kind: z.enum(["MQTT", "STOMP", "Tail"]),
+    isConnected: z.boolean(),
+    isSuspended: z.boolean(),
+    node: z.string().optional(),
+    cursor: z.int(),
+    createdAt: time,
+    filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
+  })
+  .meta({ title: "AdminSession" });
+export type AdminSession = z.output<typeof adminSessionSchema>;
+export const adminSessionPageSchema = pageOf(adminSessionSchema, "AdminSessionPage");
+
+const topicFields = {
+  name: z.string(),
+  address,
+  sender: address.describe("Who opened it."),
+  createdAt: time,
+  sequence: z.int().describe("Sequence of the newest event."),
+  block: z.int().describe("Block of the newest event."),
+  isClosed: z.boolean(),
+};
+
+export const adminTopicSchema = z.strictObject(topicFields).meta({ title: "AdminTopic" });
+export type AdminTopic = z.output<typeof adminTopicSchema>;
+export const adminTopicPageSchema = pageOf(adminTopicSchema, "AdminTopicPage");
+
+export const adminTopicDetailsSchema = z
+  .strictObject({
+    ...topicFields,
+    events: z.int().describe("Events in the index."),
+    subscriptions: z.int().describe("Callback subscriptions whose topic or pattern matches."),
+  })
+  .meta({ title: "AdminTopicDetails" });
+export type AdminTopicDetails = z.output<typeof adminTopicDetailsSchema>;
+
+const eventFields = {
+  eventId: z.string(),
+  topic: z.string(),
+  sequence: z.int(),
+  content: z.base64(),
+  extensions: z.record(z.string(), z.string()),
+};
+
+export const adminEventSchema = z
+  .strictObject({
+    ...eventFields,
+    position: z.int(),
+    block: z.int(),
+    transactionHash: hash,
+    logIndex: z.int(),
+    publisher: address,
+  })
+  .meta({ title: "AdminEvent" });
+export type AdminEvent = z.output<typeof adminEventSchema>;
+export const adminEventPageSchema = pageOf(adminEventSchema, "AdminEventPage");
+
+export const adminEventDetailsSchema = z
+  .strictObject({ ...eventFields, position: z.int(), block: z.int(), proof: proofSchema.optional() })
+  .meta({ title: "AdminEventDetails" });
+export type AdminEventDetails = z.output<typeof adminEventDetailsSchema>;
+
+const groupSchema = z.strictObject({
+  groupId: z.string(),
+  ready: z.boolean(),
+  reason: z.string().optional().describe("Why it is not ready."),
+  warning: z.string().optional(),
+  role: z.enum(["follows", "watches"]).optional(),
+  subscriptions: z.int().optional().describe("Active callback subscriptions that this node delivers."),
+  held: z
+    .strictObject({ suspended: z.int(), paused: z.int() })
+    .optional()
+    .describe("Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago."),
+  indexedBlock: z.int(),
+  headBlock: z.int().optional(),
+  rollBacks: z.int().describe("Roll-backs of the index."),
+  chain: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+});
+
+export const adminGroupPageSchema = pageOf(groupSchema, "AdminGroups");
+export type AdminGroups = z.output<typeof adminGroupPageSchema>;
+
+const nodeSchema = z.strictObject({
+  id: z.string().optional(),
+  address: z.string().optional(),
+  joinedAt: time.optional(),
+  isOwn: z.boolean().describe("Whether it answers this call."),
+});
+export const adminNodePageSchema = pageOf(nodeSchema, "AdminNodes");
+export type AdminNodes = z.output<typeof adminNodePageSchema>;
+
+const percentiles = z.strictObject({ p50: z.number(), p95: z.number(), p99: z.number() });
+const figureSchema = z.strictObject({
+  at: time.describe("When the interval began."),
+  published: z.int(),
+  commits: z.int(),
+  commitMs: percentiles.optional(),
+  delivered: z.int(),
+  failed: z.int(),
+  attemptMs: percentiles.optional(),
+  lagBlocks: z.int(),
+  memoryBytes: z.int(),
+});
+export const adminFiguresSchema = z
+  .strictObject({ intervalMs: z.int(), figures: z.array(figureSchema).describe("Oldest first, at most an hour.") })
+  .meta({ title: "AdminFigures" });
+export type AdminFigures = z.output<typeof adminFiguresSchema>;
+
+export const adminDocumentSchema = z.looseObject({ openapi: z.string() }).meta({ title: "AdminDocument" });
