@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { parseCLI, startVitest } from "vitest/node";
 import { findBinaries } from "./postgres-programs.mjs";
 import { prepare, root } from "./prepare.mjs";
+import { toFailures } from "./failures.mjs";
 import { toSlowTable } from "./slow-table.mjs";
 
 prepare();
@@ -40,6 +41,8 @@ if (spawnSync("/usr/bin/python3", ["-c", "import stomp"]).status !== 0) {
   reportMissing("Debian's stomp.py", { package: "python3-stomp", variable: "CHECKS_DEBIAN_PYTHON" });
 }
 const { passed, failed, skipped } = countTests();
+const failures = toFailures(files, vitest.state.getUnhandledErrors());
+if (failures.length > 0) console.log(failures.join("\n"));
 if (skipped > 0) console.log(`${skipped} tests left out: see above for what they need.`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit();

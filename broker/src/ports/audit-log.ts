@@ -4,7 +4,7 @@ export interface AuditLine {
   readonly time: number;
   /** What was asked for, such as `open` or `log in`. */
   readonly action: string;
-  /** `left out`: stands for lines that were not written; `count` says how many. */
+  /** `left out` stands for lines that were not written; `count` is their number. */
   readonly outcome: "done" | "refused" | "left out";
   /** `tenant/name`; `anonymous` for somebody without a credential. Undefined for somebody unknown. */
   readonly principal?: string | undefined;

@@ -32,7 +32,7 @@ it(
     await anvil.request("anvil_reorg", [3, []]);
     await until("the tail is told", () => tail.notices.includes("resync"), { timeoutMs: recoverMs });
     await until("all are back", async () => (await client.state(topic)).sequenceNumber === 5, { timeoutMs: recoverMs });
-    await until("the last one has come again", () => tail.events.filter(({ text }) => text === "event 5").length === 2);
+    await until("the last event is repeated", () => tail.events.filter(({ text }) => text === "event 5").length === 2);
     isOver = true;
     await client.publish(topic, "event 6");
     await reading;

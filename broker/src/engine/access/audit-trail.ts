@@ -101,7 +101,7 @@ export class AuditTrail {
   }
 }
 
-/** Whether somebody may not do what was asked, or not so often. */
+/** Whether the caller lacks a right or is over a quota. */
 function isRefusal(error: unknown): error is BrokerError {
   return refusals.some((name) => isBrokerError(error, name));
 }

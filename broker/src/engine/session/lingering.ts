@@ -9,7 +9,7 @@ export class Lingering {
     void until.then(() => this.#pending.delete(until));
   }
 
-  /** Answers when nothing is pending, also of what was added meanwhile. */
+  /** Resolves when nothing is pending, including what is added while it waits. */
   async ended(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }

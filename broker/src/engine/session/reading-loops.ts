@@ -25,8 +25,8 @@ export interface Receiver {
 }
 
 /**
- * The loops that give a connection the events of a feed, what topics retain, and what was rejected, as long as it has room. Most connections need the
- * first alone, so the other two run only while they have work: there may be tens of thousands.
+ * Three loops that fill a connection while it has room: events of the feed, retained events, and rejected events. A process may hold tens of thousands
+ * of connections, and most need the first loop only, so the other two run only while they have work.
  */
 export class ReadingLoops implements Reading {
   readonly feed: Feed;

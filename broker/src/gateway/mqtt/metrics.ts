@@ -2,9 +2,9 @@
 export interface MqttMetrics {
   /** The broker answered a client, or ended its connection; 3.1.1 counts with the codes of 5.0. */
   answered(packet: "connack" | "puback" | "pubrec" | "suback" | "disconnect", reasonCode: number): void;
-  /** A publish of QoS 0 was refused, which nobody is told. */
+  /** A publish of QoS 0 was refused; MQTT has no answer to tell its client. */
   publishLost(): void;
-  /** A client that reads slowly did not get an event that is committed nowhere. */
+  /** A live event, which no chain keeps, was not sent to a client that reads slowly. */
   deliveryDropped(): void;
   /** Calls `read` on each scrape. */
   watchConnections(read: () => number): void;

@@ -10,7 +10,7 @@ export const stalledBeatsMax = 4;
 /** Shortest wait that clients are told to take before they connect again. */
 export const retryMsMin = 1_000;
 
-/** Longest such wait: each client is told another one, so that they do not come back all at once. */
+/** Longest such wait. Each client gets a random one, so that they do not reconnect all at once. */
 export const retryMsMax = 3_000;
 
 /** Longest content filter, in characters. */

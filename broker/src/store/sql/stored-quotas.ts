@@ -90,7 +90,7 @@ export async function findExceededSession(
   return tallies.admit(quotas, { receiver: null });
 }
 
-/** Names consist of letters, digits and some other characters, of which none comes between a slash and "0". */
+/** The range from "name/" to "name0" holds exactly the names that begin with "name/", since "0" is the byte after the slash. */
 export function isCounted(database: Pick<SqlDatabase, "byBytes">, { of, name }: StoredQuota): RawBuilder<boolean> {
   const principal = database.byBytes("principal");
   if (of === "principal") return sql<boolean>`${principal} = ${name}`;

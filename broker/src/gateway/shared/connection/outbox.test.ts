@@ -6,7 +6,7 @@ import { outboxBytesMax } from "./limits.ts";
 import { UnreadBytes } from "./memory.ts";
 import { Outbox } from "./outbox.ts";
 
-/** A socket whose client reads nothing until it is told to. */
+/** A socket whose client reads only when the test says so. */
 class StalledSocket extends Duplex {
   readonly received: Buffer[] = [];
   /** Buffers that the outbox handed over. */

@@ -1,0 +1,17 @@
+/** A line with the first line of its error for each test, suite and file that failed, and for each error outside of them. They end the output, so that its last page names them. */
+export function toFailures(files, unhandled) {
+  const inFiles = files.flatMap((file) => [
+    ...[file, ...file.children.allSuites()].flatMap((suite) => toLines(file, suite.fullName ?? "", suite.errors())),
+    ...[...file.children.allTests("failed")].flatMap((test) => toLines(file, test.fullName, test.result().errors)),
+  ]);
+  return [...inFiles, ...unhandled.map((error) => `FAILED outside of all tests: ${toReason(error)}`)];
+}
+
+function toLines(file, name, errors) {
+  const place = [file.relativeModuleId, name].filter((part) => part !== "").join(" > ");
+  return errors.slice(0, 1).map((error) => `FAILED ${place}: ${toReason(error)}`);
+}
+
+function toReason(error) {
+  return String(error?.message ?? error).split("\n", 1)[0];
+}
