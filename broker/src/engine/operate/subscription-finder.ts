@@ -19,7 +19,7 @@ import type { Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView 
 import { findNextMatch } from "./next-match.ts";
 
 /** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
-const rowsSearchedMax = 5_000;
+const rowsSearchedMax = 1_000;
 
 /** Subscriptions of one read in such a search. */
 const rowsReadMax = 500;
