@@ -15,7 +15,7 @@ export {
 } from "./bytes.ts";
 export { cryptoInUse } from "./crypto-in-use.ts";
 export type { Hex } from "./hex-text.ts";
-export { keccak256 } from "./keccak/keccak.ts";
+export { keccak256, keccakInto } from "./keccak/keccak.ts";
 export { encodeReceipt, type ReceiptFieldsLog } from "./receipt.ts";
 export { decodeRlp } from "./rlp/decode-rlp.ts";
 export { encodeRlp, listHeader, type RlpItem } from "./rlp/encode-rlp.ts";

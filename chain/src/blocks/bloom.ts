@@ -6,9 +6,14 @@ import type { Log } from "./log.ts";
 export function createBloom(logs: readonly Log[]): Uint8Array {
   const bloom = new Uint8Array(bloomBytes);
   const seen = new Set<string>();
+  let previous: Log | undefined;
   for (const log of logs) {
-    addToBloom(bloom, log.address, seen);
-    for (const topic of log.topics) addToBloom(bloom, topic, seen);
+    // Logs of one transaction share objects: comparing them spares a look-up.
+    if (log.address !== previous?.address) addToBloom(bloom, log.address, seen);
+    for (const [index, topic] of log.topics.entries()) {
+      if (topic !== previous?.topics[index]) addToBloom(bloom, topic, seen);
+    }
+    previous = log;
   }
   return bloom;
 }

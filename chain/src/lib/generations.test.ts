@@ -23,3 +23,10 @@ it("returns the newest value, also of an entry close to eviction, and none after
   cache.delete("a");
   expect(cache.get("a")).toBeUndefined();
 });
+
+it("counts an entry once, however often it is replaced", () => {
+  const cache = new Generations<number>(8);
+  cache.set("kept", 0);
+  for (let round = 0; round < 100; round += 1) for (const key of ["a", "b"]) cache.set(key, round);
+  expect(cache.get("kept")).toBe(0);
+});

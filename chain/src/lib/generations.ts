@@ -4,30 +4,36 @@
  */
 export class Generations<Value> {
   readonly #weightMax: number;
+  readonly #weigh: (value: Value) => number;
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
   #weight = 0;
 
   /** `weightMax` holds for both generations together. */
-  constructor(weightMax: number) {
+  constructor(weightMax: number, weigh: (value: Value) => number = () => 1) {
     this.#weightMax = weightMax / 2;
+    this.#weigh = weigh;
   }
 
-  get(key: string, weigh: (value: Value) => number = () => 1): Value | undefined {
+  get(key: string): Value | undefined {
     const young = this.#young.get(key);
     if (young !== undefined) return young;
     const old = this.#old.get(key);
-    if (old !== undefined) this.set(key, old, weigh(old));
+    if (old !== undefined) this.set(key, old);
     return old;
   }
 
-  set(key: string, value: Value, weight = 1): void {
-    if (this.#weight + weight > this.#weightMax) this.#age();
+  /** An entry that replaces another counts once. */
+  set(key: string, value: Value): void {
+    const before = this.#young.get(key);
+    this.#weight += this.#weigh(value) - (before === undefined ? 0 : this.#weigh(before));
     this.#young.set(key, value);
-    this.#weight += weight;
+    if (this.#weight > this.#weightMax) this.#age();
   }
 
   delete(key: string): void {
+    const before = this.#young.get(key);
+    if (before !== undefined) this.#weight -= this.#weigh(before);
     this.#young.delete(key);
     this.#old.delete(key);
   }

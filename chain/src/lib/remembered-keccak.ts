@@ -1,9 +1,10 @@
-import { keccak256, toBuffer } from "@stele/eth/node";
+import { keccak256, keccakInto, toBuffer } from "@stele/eth/node";
 import { REMEMBERED_HASHES_MAX } from "../limits.ts";
 import { Generations } from "./generations.ts";
 
 /** Longest input that is worth remembering: a key of a map and the slot of the map. */
 const INPUT_BYTES_MAX = 64;
+const HASH_BYTES = 32;
 
 const hashes = new Generations<Uint8Array>(REMEMBERED_HASHES_MAX);
 
@@ -20,7 +21,8 @@ export function rememberedKeccakOf(key: string): Uint8Array {
 }
 
 function remember(key: string, bytes: Uint8Array): Uint8Array {
-  const hash = Buffer.from(keccak256(bytes)); // into shared memory: a piece of its own takes 200 bytes more
+  const hash = Buffer.allocUnsafe(HASH_BYTES); // of shared memory: a piece of its own takes 200 bytes more
+  keccakInto(hash, 0, bytes);
   hashes.set(key, hash);
   return hash;
 }

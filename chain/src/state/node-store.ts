@@ -29,7 +29,7 @@ export interface AppliedChanges {
  */
 export class NodeStore implements StateSource {
   readonly #source: CheckedSource;
-  readonly #nodes = new Generations<Uint8Array>(NODE_CACHE_BYTES_MAX);
+  readonly #nodes = new Generations<Uint8Array>(NODE_CACHE_BYTES_MAX, weighNode);
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
   /** Of the newest state, so that reading a slot again walks no trie. */
@@ -43,12 +43,12 @@ export class NodeStore implements StateSource {
   }
 
   findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
-    const cached = this.#nodes.get(key, weighNode);
+    const cached = this.#nodes.get(key);
     if (cached !== undefined) return cached;
     const read = this.#source.findNode(key, hash);
     if (read === undefined) return undefined;
     const stored = Buffer.from(read); // into shared memory: a piece of its own takes 200 bytes more
-    this.#cache(key, stored);
+    this.#nodes.set(key, stored);
     return stored;
   }
 
@@ -63,7 +63,7 @@ export class NodeStore implements StateSource {
 
   /** A node as memory has it, if it fits the hash. */
   recall(key: string, hash: Uint8Array): Uint8Array | undefined {
-    return fitting(this.#nodes.get(key, weighNode), hash);
+    return fitting(this.#nodes.get(key), hash);
   }
 
   /** The same for code. */
@@ -92,16 +92,12 @@ export class NodeStore implements StateSource {
     this.#history.add(blockNumber, overwritten);
     for (const [key, node] of nodes) {
       if (node === undefined) this.#nodes.delete(key);
-      else this.#cache(key, node);
+      else this.#nodes.set(key, node);
     }
     for (const [address, slots] of storage) {
       for (const [slot, value] of slots) this.#slots.set(address + slot, value);
     }
     this.#head = new StateView(this, root, this.#slots);
-  }
-
-  #cache(key: string, node: Uint8Array): void {
-    this.#nodes.set(key, node, weighNode(node));
   }
 }
 

@@ -31,9 +31,13 @@ export function topicKey(topic: Uint8Array): number {
 /** The index entries of one transaction's logs, each once. */
 export function logKeys(logs: readonly Log[]): ReadonlySet<number> {
   const keys = new Map<string, number>();
-  for (const { address, topics } of logs) {
-    remember(keys, address, addressKey);
-    if (topics[0] !== undefined) remember(keys, topics[0], topicKey);
+  let previous: Log | undefined;
+  for (const log of logs) {
+    const { address, topics } = log;
+    // Logs of one transaction share objects: comparing them spares a look-up.
+    if (address !== previous?.address) remember(keys, address, addressKey);
+    if (topics[0] !== undefined && topics[0] !== previous?.topics[0]) remember(keys, topics[0], topicKey);
+    previous = log;
   }
   return new Set(keys.values());
 }

@@ -1,5 +1,5 @@
 import { toBuffer } from "../bytes.ts";
-import { keccak256 } from "../keccak/keccak.ts";
+import { keccak256, keccakInto } from "../keccak/keccak.ts";
 import { listBytes, RlpWriter, stringBytes } from "../rlp/rlp-writer.ts";
 import { INLINE_BYTES_MAX, toPathString } from "./encode.ts";
 import { BRANCH_ITEMS, HASH_BYTES } from "./node.ts";
@@ -101,7 +101,7 @@ class Replacement {
     const hash = parent.subarray(at + 1, at + 1 + HASH_BYTES);
     const child = this.replace({ path, changes, hash });
     if (child === undefined) return false;
-    parent.set(keccak256(child), at + 1);
+    keccakInto(parent, at + 1, child);
     return true;
   }
 }
