@@ -2,6 +2,7 @@ import type { Position } from "./position.ts";
 import type { QoS } from "./session-filter.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
+import { LazyMap } from "../lib/lazy-collections.ts";
 
 /** Number of an event in a window: 1 to 65,535, as a packet identifier of MQTT is. */
 export type Ticket = number;
@@ -36,7 +37,7 @@ export function isBeside({ isRetained, share }: Pick<InFlight, "isRetained" | "s
  * out of order does not hold back the rest; the lowest position bounds the cursor. Those beside the stream do not: they are found by their places.
  */
 export class DeliveryWindow {
-  readonly #entries = new Map<Ticket, InFlight>();
+  readonly #entries = new LazyMap<Ticket, InFlight>();
   #lastTicket: Ticket = 0;
 
   get size(): number {

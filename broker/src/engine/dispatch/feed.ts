@@ -12,6 +12,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { FeedHub } from "./feed-hub.ts";
 import type { Reader } from "./reader.ts";
 import type { Page, RecentBatches } from "./recent-batches.ts";
+import { LazySet } from "../../lib/lazy-collections.ts";
 
 /** What a reader asks of its feed. */
 export interface FeedOrder {
@@ -62,7 +63,7 @@ interface Slice {
  */
 export class Feed implements Reader {
   readonly #options: FeedOptions;
-  readonly #filters: Set<TopicFilter>;
+  readonly #filters: LazySet<TopicFilter>;
   #mode: "live" | "behind" = "behind";
   #queuedUpTo: Position;
   readonly #queue: Slice[] = [];
@@ -74,7 +75,7 @@ export class Feed implements Reader {
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#filters = new Set(options.filters);
+    this.#filters = new LazySet(options.filters);
     this.#queuedUpTo = options.after;
     this.#isConfirmed = options.findGeneration === undefined;
     options.hub.attach(options.groupId, this);

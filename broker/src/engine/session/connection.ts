@@ -5,6 +5,7 @@ import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
 import type { SessionParts } from "./session-parts.ts";
+import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
 /** Events that may wait for a write, in front of a peer that has room. */
 const outgoingMax = 1_000;
@@ -19,10 +20,10 @@ export interface Connection {
   readUpTo: Position;
   readonly outgoing: Outgoing;
   /** What this peer has and has not acknowledged, in the order in which it was given. */
-  readonly held: Set<Ticket>;
+  readonly held: LazySet<Ticket>;
   /** Events up to here were given to an earlier connection, or passed. */
   repeatedUpTo: Position;
-  readonly repeats: ReadonlyMap<Position, InFlight>;
+  readonly repeats: LazyMap<Position, InFlight>;
 }
 
 /** A feed, and the loops that give its events to a peer. */
@@ -53,13 +54,15 @@ export function createConnection(
     if (isGone) window.acknowledge(ticket);
   }
   const received = [...window.entries].filter(({ state }) => state === "received");
+  const repeats = new LazyMap<Position, InFlight>();
+  for (const entry of inFlight(window, "stream")) repeats.set(entry.position, entry);
   return {
     ...order,
     reading: undefined,
     readUpTo: cursor,
-    held: new Set(received.map(({ ticket }) => ticket)),
+    held: new LazySet(received.map(({ ticket }) => ticket)),
     repeatedUpTo: taken,
-    repeats: new Map(inFlight(window, "stream").map((entry) => [entry.position, entry])),
+    repeats,
   };
 }
 

@@ -6,6 +6,7 @@ import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Position } from "../../domain/position.ts";
 import type { StoredFilter } from "../../ports/session-store.ts";
+import { LazyMap } from "../../lib/lazy-collections.ts";
 
 export interface FilterSetParts {
   /** Marks what the session publishes, where its own filters leave that out. */
@@ -17,7 +18,7 @@ export interface FilterSetParts {
 /** The filters of one session, and what they want of an event. */
 export class FilterSet {
   readonly #parts: FilterSetParts;
-  readonly #filters = new Map<TopicFilter, StoredFilter>();
+  readonly #filters = new LazyMap<TopicFilter, StoredFilter>();
 
   constructor(parts: FilterSetParts) {
     this.#parts = parts;

@@ -4,6 +4,7 @@ import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { Reservation, ShareMember } from "./share-member.ts";
 import type { Shares } from "./shares.ts";
+import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
 export interface MembershipsParts {
   readonly shares: Shares;
@@ -31,9 +32,9 @@ interface Membership {
 export class Memberships {
   readonly #parts: MembershipsParts;
   readonly #session: SharingSession;
-  readonly #memberships = new Map<TopicFilter, Membership>();
+  readonly #memberships = new LazyMap<TopicFilter, Membership>();
   /** Shares that had an event for the session, which its rights did not allow. */
-  readonly #barred = new Set<TopicFilter>();
+  readonly #barred = new LazySet<TopicFilter>();
 
   constructor(parts: MembershipsParts, session: SharingSession) {
     this.#parts = parts;
@@ -77,7 +78,7 @@ export class Memberships {
   }
 
   /** Shares whose events wait because the session's rights do not cover their filters. */
-  get barred(): ReadonlySet<TopicFilter> {
+  get barred(): Iterable<TopicFilter> {
     return this.#barred;
   }
 

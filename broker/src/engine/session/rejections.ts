@@ -4,6 +4,7 @@ import type { CancelSignal } from "../../lib/cancellation.ts";
 import { pause } from "../../lib/pause.ts";
 import { type Connection, heldThrough } from "./connection.ts";
 import type { Waiting, WaitingParts } from "./waiting.ts";
+import { LazyMap } from "../../lib/lazy-collections.ts";
 
 export interface RejectionsParts extends WaitingParts {
   readonly window: DeliveryWindow;
@@ -26,7 +27,7 @@ const delayMsMax = 10_000;
 export class Rejections {
   readonly #parts: RejectionsParts;
   /** When each is given again, by the monotonic clock. */
-  readonly #dueAt = new Map<Ticket, number>();
+  readonly #dueAt = new LazyMap<Ticket, number>();
   #isSuspended: boolean;
   #isRepeating = false;
 

@@ -5,6 +5,7 @@ import type { QoS, SessionFilter } from "../../domain/session-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionKey, SettledEvent } from "../../ports/session-store.ts";
 import type { Reservation } from "./share-member.ts";
+import { LazyMap } from "../../lib/lazy-collections.ts";
 
 interface HowShared {
   readonly filters: readonly SessionFilter[];
@@ -22,7 +23,7 @@ export interface SharedDeliveriesParts {
 /** What one session has of shares: room that is kept, events that its client has, and those that the store is to hear of as settled. */
 export class SharedDeliveries {
   readonly #parts: SharedDeliveriesParts;
-  readonly #held = new Map<Ticket, SettledEvent>();
+  readonly #held = new LazyMap<Ticket, SettledEvent>();
   #settled: readonly SettledEvent[] = [];
   #reserved = 0;
 

@@ -11,6 +11,7 @@ import { PacketError, protocolError } from "./codec/packet-error.ts";
 import { toExtensions } from "./mapping.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
+import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
 /** What a publish of QoS 1 or 2 is answered with. */
 export interface Answer {
@@ -48,13 +49,13 @@ interface Pending {
 export class Inbound {
   readonly #parts: InboundParts;
   readonly #submitter: Submitter;
-  readonly #aliases = new Map<number, string>();
+  readonly #aliases = new LazyMap<number, string>();
   /** In the order in which they came. */
   #pending: Pending[] = [];
   /** Publishes of QoS 1 that were not answered. */
   #unacknowledged = 0;
   /** Of QoS 2, those of this connection that the client has not released. */
-  readonly #unreleased = new Set<number>();
+  readonly #unreleased = new LazySet<number>();
 
   constructor(parts: InboundParts) {
     this.#parts = parts;

@@ -10,6 +10,7 @@ import type { Outbox } from "../shared/connection/outbox.ts";
 import type { MqttMetrics } from "./metrics.ts";
 import { reason } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
+import { LazyMap } from "../../lib/lazy-collections.ts";
 
 export interface OutboundParts {
   readonly outbox: Outbox;
@@ -29,7 +30,7 @@ export interface OutboundParts {
 export class Outbound implements Peer {
   readonly #parts: OutboundParts;
   /** The first topics of the connection get one each. */
-  readonly #aliases = new Map<string, number>();
+  readonly #aliases = new LazyMap<string, number>();
   #session: ConnectedSession | undefined;
 
   constructor(parts: OutboundParts) {
