@@ -1,5 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
+import { publishGas, topicRegistryCode } from "@stele/contracts";
 import { cryptoInUse, keccak256, Signer } from "@stele/eth/node";
 import { checkCertificates } from "./compose-certificates.ts";
 import { createKeyOptions } from "./compose-access.ts";
@@ -291,6 +292,7 @@ async function startEmbedded(
     genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
     checkInterval: config.chainCheckInterval,
+    registryCode: { ...topicRegistryCode, publishGas },
     unsavedBytesMax: config.chainUnsavedBytesMax,
   });
   cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));

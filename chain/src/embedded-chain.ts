@@ -28,6 +28,7 @@ import type {
   ToWorker,
   WorkerSettings,
 } from "./messages.ts";
+import type { RegistryCode } from "./execution/registry/registry-code.ts";
 import { SnapshotReader } from "./reader/snapshot-reader.ts";
 import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
 import type { SharedLayer } from "./state/state-history.ts";
@@ -46,8 +47,10 @@ export interface EmbeddedChainOptions {
   /** As `callGasMax`, for the reader. */
   readonly readerCallGasMax?: bigint;
   readonly transactionBytesMax?: number;
-  /** One in so many transactions that the chain runs by its own interpreter is run by EthereumJS too, and the results compared. */
+  /** EthereumJS also runs one in so many transactions that the chain runs by its own code, and the chain compares the results. */
   readonly checkInterval?: number;
+  /** The registry whose `publish` the chain executes without interpreting its instructions. */
+  readonly registryCode?: RegistryCode;
   /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
   readonly filePagesMax?: number;
   /** Bytes of state changes and index entries of the newest blocks at which the chain writes them into their tables. */
@@ -64,7 +67,7 @@ export interface EmbeddedChainEvents {
   message: [message: SubscriptionMessage];
   /** Blocks cannot be written (the error says why), or can be again (undefined). Transactions that wait are tried again by themselves. */
   fault: [fault: Error | undefined];
-  /** The chain's own interpreter and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
+  /** The chain's own code and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
   mismatch: [error: Error];
   /** What its owner asked for, or what a block is made from, is damaged in the file; the error names it. */
   damage: [error: ChainFileError];
@@ -319,6 +322,7 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     callTimeMsMax: options.callTimeMsMax ?? CALL_TIME_MS_MAX_DEFAULT,
     transactionBytesMax: options.transactionBytesMax ?? TRANSACTION_BYTES_MAX_DEFAULT,
     checkInterval: options.checkInterval ?? CHECK_INTERVAL_DEFAULT,
+    registryCode: options.registryCode,
     filePagesMax: options.filePagesMax,
     unsavedBytesMax: options.unsavedBytesMax ?? UNSAVED_BYTES_MAX_DEFAULT,
   };

@@ -5,6 +5,7 @@ export {
   startEmbeddedChain,
   type SubscriptionMessage,
 } from "./embedded-chain.ts";
+export type { RegistryCode } from "./execution/registry/registry-code.ts";
 export * from "./limits.ts";
 export type { SnapshotReader } from "./reader/snapshot-reader.ts";
 export { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";

@@ -1,4 +1,5 @@
 import type { Hex } from "@stele/eth/node";
+import type { RegistryCode } from "./execution/registry/registry-code.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
 /** What the worker is started with. */
@@ -11,6 +12,7 @@ export interface WorkerSettings {
   readonly callTimeMsMax: number;
   readonly transactionBytesMax: number;
   readonly checkInterval: number;
+  readonly registryCode: RegistryCode | undefined;
   readonly filePagesMax: number | undefined;
   readonly unsavedBytesMax: number;
 }

@@ -10,6 +10,12 @@ export const batchRejectedReason = {
 /** The set of writers that contains everyone. */
 export const everyone = 0;
 
+/**
+ * Gas of the instructions of the registry's `publish` whose price no argument changes: once, and for each batch. Without reading and writing the topic's
+ * slot, copying and logging the events, and the memory. It belongs to the code of `topicRegistryCode`.
+ */
+export const publishGas: { readonly base: number; readonly perBatch: number } = { base: 526, perBatch: 4_626 };
+
 /** The storage slot of the registry whose array holds the owner of each set of writers, by its number. */
 export const writerOwnersSlot = 0;
 

@@ -5,5 +5,6 @@ export {
   topicBytecode,
   topicRegistryAbi,
   topicRegistryBytecode,
+  topicRegistryCode,
 } from "./artifacts.generated.ts";
-export { batchRejectedReason, everyone, topicNameBytesMax, writerOwnersSlot } from "./constants.ts";
+export { batchRejectedReason, everyone, publishGas, topicNameBytesMax, writerOwnersSlot } from "./constants.ts";

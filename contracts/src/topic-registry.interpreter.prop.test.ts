@@ -4,6 +4,7 @@ import { type Address, custom, zeroAddress } from "viem";
 import { expect, test } from "vitest";
 import { everyone } from "./constants.ts";
 import { batchOf } from "./testing/batches.ts";
+import { registryCode } from "./testing/registry-code.ts";
 import { alice, bob, RegistryFixture } from "./testing/registry-fixture.ts";
 
 const names = ["a", "b", "c", "closed", "ours"];
@@ -38,28 +39,36 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-test("the chain's own interpreter matches the EVM in gas, logs, storage and contracts for any opens and batches", async () => {
-  const genesisAccounts = [alice, bob].map((account) => account.address);
-  await using chain = await startEmbeddedChain({
-    file: ":memory:",
-    chainId: 31_337,
-    genesisAccounts,
-    checkInterval: 1,
-  });
-  const mismatches: Error[] = [];
-  chain.on("mismatch", (error) => mismatches.push(error));
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
-      const fixture = await RegistryFixture.deploy(custom(chain));
-      await fixture.open(names.slice(0, 4), alice, everyone);
-      await fixture.open(["ours"], alice, await fixture.createWriters([], alice));
-      await fixture.close("closed");
-      for (const each of steps) await take(fixture, each);
-      expect(mismatches).toEqual([]);
-    }),
-    { numRuns: 25 },
-  );
-}, 120_000);
+test.each([
+  ["the chain's own interpreter matches", undefined],
+  ["the chain's own publish and interpreter match", registryCode],
+])(
+  "%s the EVM in gas, logs, storage and contracts for any opens and batches",
+  async (_what, code) => {
+    const genesisAccounts = [alice, bob].map((account) => account.address);
+    await using chain = await startEmbeddedChain({
+      file: ":memory:",
+      chainId: 31_337,
+      genesisAccounts,
+      checkInterval: 1,
+      ...(code === undefined ? {} : { registryCode: code }),
+    });
+    const mismatches: Error[] = [];
+    chain.on("mismatch", (error) => mismatches.push(error));
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
+        const fixture = await RegistryFixture.deploy(custom(chain));
+        await fixture.open(names.slice(0, 4), alice, everyone);
+        await fixture.open(["ours"], alice, await fixture.createWriters([], alice));
+        await fixture.close("closed");
+        for (const each of steps) await take(fixture, each);
+        expect(mismatches).toEqual([]);
+      }),
+      { numRuns: 25 },
+    );
+  },
+  120_000,
+);
 
 async function take(fixture: RegistryFixture, step: Step): Promise<void> {
   if (step.kind === "close") {

@@ -13,7 +13,11 @@ const settings = {
   viaIR: true,
   optimizer: { enabled: true, runs: 1_000_000 },
   metadata: { bytecodeHash: "none" },
-  outputSelection: { "*": { "*": ["abi", "evm.bytecode.object"] } },
+  outputSelection: {
+    "*": {
+      "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"],
+    },
+  },
 };
 
 function readSource(name) {
@@ -41,6 +45,19 @@ function renderContract(name, compiled) {
   ].join("\n\n");
 }
 
+/** The registry's code after its deployment, with zeros for the immutables. */
+function renderRegistryCode(compiled) {
+  const { object, immutableReferences } = compiled["TopicRegistry.sol"].TopicRegistry.evm.deployedBytecode;
+  const hash = createHash("sha256").update(Buffer.from(object, "hex")).digest("hex");
+  const immutables = Object.values(immutableReferences)
+    .flat()
+    .map(({ start, length }) => [start, length])
+    .toSorted(([left], [right]) => left - right);
+  const doc =
+    "/** SHA-256 of the registry's code with zeros for its immutables, and the offset and length of each of those. */";
+  return `${doc}\nexport const topicRegistryCode = ${JSON.stringify({ hash, immutables }, null, 2)} as const;`;
+}
+
 function renderArtifacts() {
   const sources = Object.fromEntries(sourceNames.map((name) => [`${name}.sol`, { content: readSource(name) }]));
   const compiled = compile(sources);
@@ -49,6 +66,7 @@ function renderArtifacts() {
     `export const compilerVersion = ${JSON.stringify(solc.version())};`,
     `/** SHA-256 of the sources and the compiler's settings. */\nexport const sourcesHash = "${hashSources(sources)}";`,
     ...contracts.map((name) => renderContract(name, compiled)),
+    renderRegistryCode(compiled),
   ].join("\n\n")}\n`;
 }
 

@@ -14,7 +14,7 @@ export const chainSettings = {
   chainCheckInterval: integer({
     section: "Embedded chain",
     description:
-      "The embedded chain runs most transactions in its own interpreter. It runs one in so many with EthereumJS too and compares the results: " +
+      "The embedded chain runs most transactions by its own code. It runs one in so many with EthereumJS too and compares the results: " +
       "if they differ, it logs an error, uses EthereumJS' result, and runs all further transactions with EthereumJS. 1 compares each.",
     default: 1000,
     unit: "transactions",

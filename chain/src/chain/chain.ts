@@ -4,6 +4,7 @@ import { parseTransaction, type Transaction } from "../blocks/transaction.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { createChainEvm } from "../execution/evm.ts";
 import { Executor } from "../execution/executor.ts";
+import type { RegistryCode } from "../execution/registry/registry-code.ts";
 import { BASE_FEE_PER_GAS, CHECKED_NODES_MAX, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
 import type { BlockMending, BlockRange, CheckedBlocks, CheckedPlaces, CheckedState, StatePlace } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
@@ -33,6 +34,7 @@ export interface ChainOptions extends ReadOptions {
   readonly blockGasLimit: bigint;
   readonly transactionBytesMax: number;
   readonly checkInterval: number;
+  readonly registryCode: RegistryCode | undefined;
   readonly unsavedBytesMax: number;
 }
 
@@ -88,10 +90,10 @@ export class Chain implements ReadableChain {
     const head = stored ?? (await writeGenesis(database, nodes, options));
     const state = new ExecutionState(nodes.head());
     const readBlockHash = (number: bigint): Uint8Array => database.findBlockHead(number)?.hash ?? new Uint8Array(32);
-    const { chainId, checkInterval } = options;
+    const { chainId, checkInterval, registryCode } = options;
     const evm = await createChainEvm({ chainId, state, readBlockHash });
     const onMismatch = (error: Error): void => listener.mismatchFound(error);
-    const executor = new Executor({ chainId, evm, state, checkInterval, onMismatch });
+    const executor = new Executor({ chainId, evm, state, registryCode, checkInterval, onMismatch });
     return new Chain({ options, database, nodes, state, executor, listener }, head);
   }
 

@@ -7,48 +7,66 @@ import type { EvmBlock } from "./evm.ts";
 import { type Execution, execute, type Message } from "./execute.ts";
 import { CREATED_NONCE } from "./interpreter/creations.ts";
 import { OwnExecution, type Plan } from "./interpreter/own-execution.ts";
+import type { RegistryCode } from "./registry/registry-code.ts";
+import { RegistryExecution } from "./registry/registry-execution.ts";
 
 export interface ExecutorOptions {
   readonly chainId: number;
   readonly evm: EVM;
   readonly state: ExecutionState;
-  /** One in so many transactions that this chain runs by its own interpreter is run by the EVM too. */
+  /** The registry whose `publish` is executed without interpreting it; undefined for none. */
+  readonly registryCode?: RegistryCode | undefined;
+  /** The EVM also runs one in so many transactions that this chain runs by its own code. */
   readonly checkInterval: number;
-  /** The own interpreter and the EVM disagreed. The EVM's result counts, and the own interpreter is off from here on. */
+  /** The own code and the EVM disagreed. The EVM's result counts, and the own code is off from here on. */
   readonly onMismatch: (error: Error) => void;
 }
 
-/** Runs the transactions of blocks: by the own interpreter where it can, by the EVM otherwise. */
+/** Own code that runs some messages instead of the EVM. */
+interface Planner {
+  plan(message: Message, block: EvmBlock): Plan | undefined;
+}
+
+/** A planner, and how many of its transactions are left until the EVM checks one. */
+interface CheckedPlanner {
+  readonly planner: Planner;
+  untilCheck: number;
+}
+
+/** Runs the transactions of blocks: by own code where it can, by the EVM otherwise. */
 export class Executor {
   readonly #options: ExecutorOptions;
-  #own: OwnExecution | undefined;
-  /** The first transaction of a process is checked. */
-  #untilCheck = 1;
+  /** The fastest first. */
+  #planners: readonly CheckedPlanner[];
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
-    this.#own = new OwnExecution(options.chainId, options.state);
+    const { chainId, state, registryCode } = options;
+    const registry = registryCode === undefined ? [] : [new RegistryExecution(state, registryCode)];
+    // The EVM checks each planner's first transaction of a process.
+    this.#planners = [...registry, new OwnExecution(chainId, state)].map((planner) => ({ planner, untilCheck: 1 }));
   }
 
   /** As `execute`. */
   execute(message: Message, block: EvmBlock): Execution | Promise<Execution> {
-    const { evm } = this.#options;
-    const plan = this.#own?.plan(message, block);
-    if (plan === undefined) return execute(evm, message, block);
-    this.#untilCheck -= 1;
-    if (this.#untilCheck === 0) return this.#check(plan, message, block);
-    this.#carryOut(plan, message, block);
-    return plan.execution;
+    for (const checked of this.#planners) {
+      const plan = checked.planner.plan(message, block);
+      if (plan === undefined) continue;
+      checked.untilCheck -= 1;
+      if (checked.untilCheck > 0) return this.#carryOut(plan, message, block);
+      checked.untilCheck = this.#options.checkInterval;
+      return this.#check(plan, message, block);
+    }
+    return execute(this.#options.evm, message, block);
   }
 
   async #check(plan: Plan, message: Message, block: EvmBlock): Promise<Execution> {
-    const { evm, state, checkInterval, onMismatch } = this.#options;
-    this.#untilCheck = checkInterval;
+    const { evm, state, onMismatch } = this.#options;
     const before = state.copyStorage(plan.address);
     const execution = await execute(evm, message, block);
     const difference = describeDifference({ plan, execution, before, state });
     if (difference === undefined) return execution;
-    this.#own = undefined;
+    this.#planners = [];
     onMismatch(
       new Error(
         `The chain's own interpreter disagrees with the EVM on ${difference}. The EVM runs all transactions until the next start.`,
@@ -57,7 +75,7 @@ export class Executor {
     return execution;
   }
 
-  #carryOut({ execution, address, slots, nonce, created }: Plan, message: Message, { header }: EvmBlock): void {
+  #carryOut({ execution, address, slots, nonce, created }: Plan, message: Message, { header }: EvmBlock): Execution {
     const { state } = this.#options;
     const { from, gasPrice } = message;
     const caller = state.readAccount(from) ?? new Account();
@@ -71,6 +89,7 @@ export class Executor {
     }
     const tip = gasPrice - header.baseFeePerGas;
     if (tip > 0n) this.#credit(COINBASE, tip * execution.gasUsed);
+    return execution;
   }
 
   #credit(address: Uint8Array, amount: bigint): void {

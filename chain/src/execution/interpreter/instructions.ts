@@ -31,15 +31,15 @@ const HIGH = 10;
 const JUMPDEST_GAS = 1;
 const HASH_GAS = 30;
 const HASH_WORD_GAS = 6;
-const COPY_WORD_GAS = 3;
+export const COPY_WORD_GAS = 3;
 const LOG_GAS = 375;
-const LOG_BYTE_GAS = 8;
+export const LOG_BYTE_GAS = 8;
 const CREATE_GAS = 32_000;
 const INITCODE_WORD_GAS = 2;
 /** The creating code keeps one part in this many of its gas (EIP-150). */
 const CHILD_GAS_QUOTIENT = 64;
 /** A storage write fails if no more gas than this is left (EIP-2200). */
-const STORE_GAS_MIN = 2_300;
+export const STORE_GAS_MIN = 2_300;
 
 const PUSH0 = 0x5f;
 const DUP1 = 0x80;

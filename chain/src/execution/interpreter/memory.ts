@@ -25,7 +25,7 @@ export class Memory {
     if (length === 0) return 0;
     if (typeof offset !== "number" || typeof length !== "number") return Number.POSITIVE_INFINITY;
     const words = Math.ceil((offset + length) / WORD_BYTES);
-    return words <= this.#words ? 0 : totalCost(words) - totalCost(this.#words);
+    return words <= this.#words ? 0 : memoryGas(words) - memoryGas(this.#words);
   }
 
   /** Makes a range whose cost was paid part of the memory. */
@@ -79,6 +79,7 @@ export class Memory {
   }
 }
 
-function totalCost(words: number): number {
+/** Gas of a memory of so many words. */
+export function memoryGas(words: number): number {
   return words * WORD_GAS + Math.floor((words * words) / QUADRATIC_DIVISOR);
 }

@@ -11,10 +11,10 @@ export interface Slot {
 /** Reads a slot as the transactions before this one left it. */
 export type SlotReader = (slot: Uint8Array) => Uint8Array;
 
-const COLD_GAS = 2_100;
-const WARM_GAS = 100;
+export const COLD_GAS = 2_100;
+export const WARM_GAS = 100;
 const SET_GAS = 20_000;
-const RESET_GAS = 2_900;
+export const RESET_GAS = 2_900;
 const CLEAR_REFUND = 4_800;
 
 /** The slots of one contract that a transaction has looked at, and what looking and changing costs (EIP-2200, 2929 and 3529). */

@@ -1,0 +1,19 @@
+import { createHash } from "node:crypto";
+
+/** The code of a registry of topics, whose `publish` the chain executes without interpreting it. */
+export interface RegistryCode {
+  /** SHA-256 of the code in hex, with zeros in place of its immutables. */
+  readonly hash: string;
+  /** Where the immutables stand. `publish` reads none of them. */
+  readonly immutables: readonly (readonly [offset: number, bytes: number])[];
+  /** Gas of the instructions of `publish` whose price does not depend on the arguments: once, and for each batch. */
+  readonly publishGas: { readonly base: number; readonly perBatch: number };
+}
+
+/** Whether a contract's code is that registry's. */
+export function isRegistry(code: Uint8Array, { hash, immutables }: RegistryCode): boolean {
+  if (immutables.some(([offset, bytes]) => offset + bytes > code.length)) return false;
+  const masked = Buffer.from(code);
+  for (const [offset, bytes] of immutables) masked.fill(0, offset, offset + bytes);
+  return createHash("sha256").update(masked).digest("hex") === hash;
+}

@@ -1,0 +1,72 @@
+import { toBuffer } from "@stele/eth/node";
+import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
+import { COLD_GAS, RESET_GAS, type SlotReader, WARM_GAS } from "../interpreter/slots.ts";
+
+/** A topic's word in the registry's storage, which the registry describes in `TopicRegistry.sol`. */
+interface Head {
+  readonly slot: Uint8Array;
+  /** Without the leading zeros. */
+  readonly word: Buffer;
+}
+
+/** Slot of the registry's mapping from topics to their words. */
+const HEADS_SLOT = 2;
+const WORD = 32;
+/** The owner is not zero and stands above 20 bytes; above 24 stand the set of writers, where not everyone may write, and whether the topic is closed. */
+const OPEN_BYTES_LEAST = 21;
+const OPEN_BYTES_MOST = 24;
+/** Places from the end of the word. */
+const LAST_BLOCK_AT = 14;
+const SEQUENCE_AT = 8;
+const SHORT_SEQUENCE_AT = 6;
+const NUMBER_BYTES = 6;
+const NUMBER_END = 2 ** (8 * NUMBER_BYTES);
+
+/** The words of topics as a `publish` changes them, and the gas of reading and writing them. */
+export class TopicHeads {
+  readonly #readSlot: SlotReader;
+  readonly #blockNumber: number;
+  readonly #heads = new Map<string, Head>();
+  readonly #preimage = Buffer.alloc(2 * WORD);
+  gas = 0;
+
+  constructor(readSlot: SlotReader, blockNumber: number) {
+    this.#readSlot = readSlot;
+    this.#blockNumber = blockNumber;
+    this.#preimage[this.#preimage.length - 1] = HEADS_SLOT;
+  }
+
+  /** Adds events to the topic whose word of calldata is given. Returns the sequence of the first; undefined unless everyone may write to an open topic. */
+  append(topic: Buffer, count: number): number | undefined {
+    const key = topic.toString("latin1");
+    const known = this.#heads.get(key);
+    const { slot, word } = known ?? this.#read(topic);
+    if (word.length < OPEN_BYTES_LEAST || word.length > OPEN_BYTES_MOST) return undefined;
+    const before = readSequence(word);
+    if (before + count >= NUMBER_END || this.#blockNumber >= NUMBER_END) return undefined;
+    this.gas += known === undefined ? COLD_GAS + RESET_GAS : 2 * WARM_GAS;
+    const after = known === undefined ? Buffer.from(word) : word;
+    after.writeUIntBE(this.#blockNumber, after.length - LAST_BLOCK_AT, NUMBER_BYTES);
+    after.writeUIntBE(before + count, after.length - SHORT_SEQUENCE_AT, NUMBER_BYTES);
+    if (known === undefined) this.#heads.set(key, { slot, word: after });
+    return before + 1;
+  }
+
+  /** The changed words by slot. */
+  changes(): readonly (readonly [slot: Uint8Array, word: Uint8Array])[] {
+    return Array.from(this.#heads.values(), ({ slot, word }) => [slot, word] as const);
+  }
+
+  #read(topic: Buffer): { readonly slot: Uint8Array; readonly word: Buffer } {
+    this.#preimage.set(topic);
+    const slot = rememberedKeccak(this.#preimage);
+    return { slot, word: toBuffer(this.#readSlot(slot)) };
+  }
+}
+
+/** Infinite above 48 bits. */
+function readSequence(word: Buffer): number {
+  const at = word.length - SEQUENCE_AT;
+  if (word.readUInt16BE(at) !== 0) return Number.POSITIVE_INFINITY;
+  return word.readUIntBE(word.length - SHORT_SEQUENCE_AT, NUMBER_BYTES);
+}
