@@ -119,14 +119,21 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     expect((await running().client.getEvent(eventId)).extensions).toEqual({ "svc-a": "b" });
   });
 
-  it("unknown parameters are ignored (DESIGN 7)", async () => {
-    const request = {
-      method: "POST",
-      path: "/rest/exist?x=1",
-      headers: json,
-      body: '{"topic":"rest","y":{"z":1}}',
-    } as const;
+  it("unknown parameters are ignored in a query and a form (DESIGN 7)", async () => {
+    const request = { method: "POST", path: "/rest/exist?x=1", headers: form, body: "topic=rest&y=2" } as const;
     expect((await send(request)).text).toBe("true");
+  });
+
+  it("unknown members of a JSON body are refused", async () => {
+    await expectRefused({ method: "POST", path: "/rest/open", headers: json, body: '{"topic":"x","y":{"z":1}}' });
+  });
+
+  it("extensions may be an object in JSON", async () => {
+    const body = '{"topic":"rest","content":"x","extensions":{"svc-a":"b"}}';
+    const { eventId } = (await send({ method: "POST", path: "/rest/publish", headers: json, body })).json() as {
+      eventId: string;
+    };
+    expect((await running().client.getEvent(eventId)).extensions).toEqual({ "svc-a": "b" });
   });
 
   it.each(["", "&", "&&topic=rest", "topic=rest&", "topic=rest&&"])(

@@ -65,6 +65,8 @@ describe("the OpenAPI document", () => {
     expect(openApi.paths["/rest/publish"].post.requestBody.content["application/json"].schema).toMatchObject({
       required: ["topic", "content"],
       patternProperties: { "^svc-": { type: "string" } },
+      properties: { extensions: { type: "object" } },
+      additionalProperties: false,
     });
   });
 });

@@ -110,14 +110,27 @@ function toHeaderParameters({ restHeaders }: Operation): readonly JsonSchema[] {
 /** Body members may also be query parameters; each may appear in only one of the two. */
 function toRequestBody(operation: Operation, options: DocumentOptions) {
   const properties = listProperties(operation.restParams);
-  const schema = {
+  const form = {
     type: "object",
     properties: Object.fromEntries(properties.map((property) => [property.name, toPresentSchema(property.schema)])),
     required: properties.filter(({ isRequired }) => isRequired).map(({ name }) => name),
     ...(operation.hasExtensions ? { patternProperties: toExtensionPattern(options) } : {}),
   };
+  const json = {
+    ...form,
+    properties: { ...form.properties, ...(operation.hasExtensions ? { extensions: toExtensionsObject(options) } : {}) },
+    additionalProperties: false,
+  };
   return {
-    content: { "application/x-www-form-urlencoded": { schema }, "application/json": { schema } },
+    content: { "application/x-www-form-urlencoded": { schema: form }, "application/json": { schema: json } },
+  };
+}
+
+function toExtensionsObject({ extensionPrefix }: DocumentOptions): JsonSchema {
+  return {
+    type: "object",
+    description: `Extension data by key; each key starts with the prefix ${extensionPrefix}.`,
+    additionalProperties: { type: "string" },
   };
 }
 

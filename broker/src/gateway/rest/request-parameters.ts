@@ -8,11 +8,14 @@ import { measureJson } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
 import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
 
+/** Member of a JSON body that holds extensions by name, as an event shows them and JSON-RPC takes them. */
+const extensionsMember = "extensions";
+
 /** How to read the parameters of one operation. */
 export interface ParameterRules {
   /** Names that a JSON body may give as a number. */
   readonly integers: ReadonlySet<string>;
-  /** Names that mean something; any other is ignored unless it begins with the prefix. */
+  /** Names that mean something. In a query or a form, the broker ignores any other that does not begin with the prefix; in JSON it refuses it. */
   readonly known: ReadonlySet<string>;
   /** Undefined where the operation takes no extensions. */
   readonly extensionPrefix: string | undefined;
@@ -88,13 +91,42 @@ function readJson(body: Buffer): unknown {
 function addJsonMembers(parameters: Parameters, value: unknown, rules: ParameterRules): void {
   if (!isJsonObject(value)) throw parameterError("the JSON body is not an object");
   for (const [name, member] of Object.entries(value)) {
-    if (member !== null && isMeant(name, rules)) addParameter(parameters, name, toText(name, member, rules));
+    if (rules.known.has(name) || isExtension(name, rules)) addMember(parameters, { name, member, rules });
+    else if (name === extensionsMember && rules.extensionPrefix !== undefined) addExtensions(parameters, member, rules);
+    else throw unknownMemberError(name, rules);
   }
 }
 
-function isMeant(name: string, rules: ParameterRules): boolean {
-  if (rules.known.has(name)) return true;
-  return rules.extensionPrefix !== undefined && name.startsWith(rules.extensionPrefix);
+/** A null counts as left out. */
+function addMember(parameters: Parameters, { name, member, rules }: Member): void {
+  if (member !== null) addParameter(parameters, name, toText(name, member, rules));
+}
+
+interface Member {
+  readonly name: string;
+  readonly member: unknown;
+  readonly rules: ParameterRules;
+}
+
+/** Each becomes a parameter of its own name, so none may have the name of another parameter. */
+function addExtensions(parameters: Parameters, value: unknown, rules: ParameterRules): void {
+  if (value === null) return;
+  if (!isJsonObject(value)) throw parameterError(`${quote(extensionsMember)} is not an object`);
+  for (const [name, member] of Object.entries(value)) {
+    if (!isExtension(name, rules)) throw new BrokerError("extensionKeyInvalid", { details: quote(name) });
+    if (rules.known.has(name)) throw parameterError(`the extension ${quote(name)} has the name of a parameter`);
+    addParameter(parameters, name, toText(name, member, rules));
+  }
+}
+
+function isExtension(name: string, { extensionPrefix }: ParameterRules): boolean {
+  return extensionPrefix !== undefined && name.startsWith(extensionPrefix);
+}
+
+function unknownMemberError(name: string, { known, extensionPrefix }: ParameterRules): BrokerError {
+  const names = [...known, ...(extensionPrefix === undefined ? [] : [extensionsMember])].join(", ");
+  const extensions = extensionPrefix === undefined ? "" : `, and names that begin with ${extensionPrefix}`;
+  return parameterError(`${quote(name)} is no member of this operation's JSON body, which takes ${names}${extensions}`);
 }
 
 function toText(name: string, member: unknown, rules: ParameterRules): string {

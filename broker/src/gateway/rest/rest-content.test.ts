@@ -58,7 +58,7 @@ describe("content is unchanged byte for byte", () => {
     await fetch(`${server.url}/rest/publish`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: '{"topic":"a","content":"c","__proto__":"p","constructor":"q"}',
+      body: '{"topic":"a","content":"c","__proto__":"p"}',
     });
     expect(published(server).extensions).toEqual([["__proto__", "p"]]);
   });
@@ -81,6 +81,26 @@ describe("content is unchanged byte for byte", () => {
     await using server = await serve();
     await fetch(`${server.url}/rest/publish?&&topic=a&content&=x&`);
     expect(published(server)).toMatchObject({ topic: "a", content: Buffer.from("") });
+  });
+
+  it.each([
+    [
+      '{"topic":"a","content":"c","extensions":{"svc-a":"1"},"svc-b":"2"}',
+      [
+        ["svc-a", "1"],
+        ["svc-b", "2"],
+      ],
+    ],
+    ['{"topic":"a","content":"c","extensions":{}}', []],
+    ['{"topic":"a","content":"c","extensions":null}', []],
+  ])("takes extensions as an object in JSON: %s", async (body, extensions) => {
+    await using server = await serve();
+    await fetch(`${server.url}/rest/publish`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    expect(published(server).extensions).toEqual(extensions);
   });
 
   it("null in JSON counts as left out, and integers may be numbers", async () => {

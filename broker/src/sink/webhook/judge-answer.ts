@@ -11,14 +11,14 @@ export interface JudgeContext {
 
 /**
  * Interprets an answer. A status other than 2xx decides by itself. A 2xx answer must also be complete, or reach the read limit: a receiver that dies
- * while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs a complete response that is not an error and not the
- * answer to another request.
+ * while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs 204, or a complete response that is not an error and
+ * not the answer to another request.
  */
 export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext): AttemptOutcome {
   if (answer.status === 410) return { status: "gone", reason: "answered 410" };
   if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
   if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
-  if (notification.subscription.format !== "JsonRPC") return { status: "accepted" };
+  if (notification.subscription.format !== "JsonRPC" || answer.status === 204) return { status: "accepted" };
   const fault = findResponseFault(answer, notification.eventId);
   return fault === undefined ? { status: "accepted" } : fail(`answered ${answer.status}, but ${fault}`);
 }
@@ -31,7 +31,10 @@ function judgeRefusal(answer: Answer, now: number): AttemptOutcome {
   return { status: "failed", reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-/** A response may omit its id; an id must be the request's (JSON-RPC 2.0, section 5). `error: null` is not an error. */
+/**
+ * A response may omit its id or have null, as many servers answer; any other id must be the request's (JSON-RPC 2.0, section 5). `error: null` is
+ * not an error.
+ */
 function findResponseFault(answer: Answer, requestId: string): string | undefined {
   if (answer.isCut) return "the JSON-RPC response is too long";
   const response = parseJson(answer.body);
@@ -39,7 +42,8 @@ function findResponseFault(answer: Answer, requestId: string): string | undefine
     return "the body is not a JSON-RPC response";
   }
   if ("error" in response && response.error !== null) return `with a JSON-RPC error${codeOf(response.error)}`;
-  if ("id" in response && response.id !== requestId) return "the JSON-RPC response is to another request";
+  if ("id" in response && response.id !== null && response.id !== requestId)
+    return "the JSON-RPC response is to another request";
   return undefined;
 }
 

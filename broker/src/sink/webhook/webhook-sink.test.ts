@@ -103,7 +103,8 @@ describe("a JSON-RPC answer", () => {
     [`{"jsonrpc":"2.0","id":"${id}","result":1,"error":null}`, { status: "accepted" }],
     [`{"jsonrpc":"2.0","result":1}`, { status: "accepted" }],
     [`{"jsonrpc":"2.0","id":"other","result":1}`, refused("the JSON-RPC response is to another request")],
-    [`{"jsonrpc":"2.0","id":null,"result":1}`, refused("the JSON-RPC response is to another request")],
+    [`{"jsonrpc":"2.0","id":null,"result":1}`, { status: "accepted" }],
+    [`{"jsonrpc":"2.0","id":7,"result":1}`, refused("the JSON-RPC response is to another request")],
     [
       `{"jsonrpc":"2.0","id":"${id}","error":{"code":-32000,"message":"hunter2"}}`,
       refused("with a JSON-RPC error -32000"),
@@ -122,6 +123,7 @@ describe("a JSON-RPC answer", () => {
   });
 
   test.each([
+    [204, { status: "accepted" }],
     [410, { status: "gone", reason: "answered 410" }],
     [500, { status: "failed", reason: "answered 500" }],
   ])("with status %s is judged by its status", async (status, outcome) => {
