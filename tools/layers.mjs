@@ -25,6 +25,7 @@ const brokerFolders = {
   sink: ["ports", "domain", "lib", "@wire"],
   telemetry: ["ports", "lib"],
   tokens: ["ports", "lib"],
+  backup: ["lib"],
   config: ["domain", "lib", "@wire"],
   verify: ["ledger", "domain", "lib", "@contracts", "@eth", "@wire"],
 };

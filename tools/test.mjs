@@ -26,6 +26,9 @@ if (spawnSync("mosquitto_pub", ["--help"]).error !== undefined) {
 if (spawnSync("chromium", ["--version"]).error !== undefined) {
   reportMissing("Chromium", { package: "chromium", variable: "CHECKS_CHROMIUM" });
 }
+if (spawnSync("promtool", ["--version"]).error !== undefined) {
+  reportMissing("promtool", { package: "prometheus", variable: "CHECKS_PROMTOOL" });
+}
 const pythonClients = {
   "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",
   "stomp.py": "import stomp",

@@ -42,7 +42,9 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
     ...(admin === undefined ? [] : [["Metrics", `${admin}/metrics`]]),
     ...accessRows(config),
     ["Data", dataDir],
-    ...(config.deliveries === "paused" ? [["Callbacks", "paused: none is attempted (--deliveries)"]] : []),
+    ...(config.deliveries === "paused"
+      ? [["Callbacks", "paused: none is attempted (--deliveries, or a restored backup: stele activate)"]]
+      : []),
     ["Signing", signing[cryptoInUse.signing]],
     ...(isClustered(config)
       ? [

@@ -1,5 +1,7 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { manifestFile } from "./backup/manifest.ts";
+import { isRestoreUnfinished } from "./backup/restored.ts";
 import { embeddedKeyFile, groupKeyFile } from "./compose-signer.ts";
 import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
@@ -23,12 +25,19 @@ export function storeFile(folder: DataFolder): string {
   return folder.path("store.sqlite");
 }
 
+/** The keys of clients, where nodes share no database. */
+export function keysFile(folder: DataFolder): string {
+  return folder.path("keys.sqlite");
+}
+
 /**
- * Refuses a folder in which a file is missing that a start would create again: a new chain in place of the lost one, or a new key that
+ * Refuses a backup itself, a restore that was cut short, and a folder in which a file is missing that a start would create again: a new chain in place of the lost one, or a new key that
  * owns nothing. Changes nothing in the folder.
  * @throws Error that names what is missing and says what to do.
  */
 export async function checkDataFolder(folder: DataFolder, config: Config, logger = silentLogger): Promise<void> {
+  if (existsSync(folder.path(manifestFile))) throw new Error(isBackup(folder));
+  if (isRestoreUnfinished(folder.path("."))) throw new Error(isHalfRestored(folder));
   if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
     throw new Error(withoutStore(folder));
   }
@@ -139,6 +148,14 @@ function withoutGroupKey(folder: DataFolder, { id }: GroupConfig): string {
     `If it is lost for good, make a new one: (umask 077; openssl rand -hex 32 > ${file}).`,
     nothingChanged,
   ].join(" ");
+}
+
+function isBackup(folder: DataFolder): string {
+  return `${folder.path(".")} is a backup, which a start would change: restore it to a new folder by \`stele restore\`. ${nothingChanged}`;
+}
+
+function isHalfRestored(folder: DataFolder): string {
+  return `The restore to ${folder.path(".")} was cut short: delete the folder and restore the backup again. ${nothingChanged}`;
 }
 
 function beginAnew(folder: DataFolder): string {

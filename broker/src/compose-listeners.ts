@@ -118,7 +118,7 @@ function createHttp(
   own: Pick<HttpServerOptions, "upgrades" | "audience">,
 ): Listener {
   const { broker, operator, chain, metrics, logger, closeDeadlineMs } = options;
-  return createHttpServer({
+  const server = createHttpServer({
     broker,
     operator,
     metrics,
@@ -142,6 +142,8 @@ function createHttp(
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
   });
+  metrics.watchHttpConnections(server.name, () => server.connections);
+  return server;
 }
 
 /** For the one listener that serves clients: metrics are registered once. */

@@ -5,6 +5,7 @@ import { cryptoInUse, keccak256, Signer } from "@stele/eth/node";
 import { checkCertificates } from "./compose-certificates.ts";
 import { createKeyOptions } from "./compose-access.ts";
 import { startAuditLog } from "./compose-audit.ts";
+import { serveBackups } from "./compose-backup.ts";
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
@@ -12,6 +13,7 @@ import { toEngineLimits } from "./compose-limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
 import { explainStart } from "./compose-own-chain.ts";
+import { startWatches } from "./compose-watches.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
@@ -36,7 +38,6 @@ import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
-import { DescriptorWatch } from "./lib/system/descriptor-watch.ts";
 import { NewFiles } from "./lib/system/new-files.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
 import type { AuditLog } from "./ports/audit-log.ts";
@@ -54,6 +55,7 @@ import { createSealedStore } from "./store/sealed/sealed-store.ts";
 import { SecretBox } from "./store/sealed/secret-box.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
+import type { HeldFile } from "./store/sql/schema.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
@@ -129,6 +131,7 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   // From its first answer on, a client may rely on the data in the folder.
   engine.confirm();
   addresses = await listenAll(listeners, logger);
+  serveBackups({ ...engine, logger, cleanup, clock });
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
     engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);
@@ -150,6 +153,7 @@ export interface RunningEngine {
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
   readonly folder: DataFolder;
+  readonly storeFile: SharedServices["storeFile"];
   /** See RunningServer. */
   readonly failure: Promise<Error>;
   /** Says that the start has succeeded; until then, closing leaves each file as it was. */
@@ -179,7 +183,7 @@ export async function startEngine(
   const parts = { folder, logger, cleanup, onFailure: failure.resolve, hasFailed };
   const embedded = groups.some(isEmbedded) ? await startEmbedded(config, { ...parts, graceMs }) : undefined;
   signal?.throwIfAborted();
-  const { store, cluster } = createSharedServices(config, parts);
+  const { store, cluster, storeFile } = createSharedServices(config, parts);
   const metrics = createMetrics();
   const sink = createSink(config, { metrics, cleanup });
   cleanup.add(() => sink.stop());
@@ -200,10 +204,7 @@ export async function startEngine(
   }
   const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
   const sealed = createSealedStore(store, { box, logger });
-  const descriptors = new DescriptorWatch({ clock, logger });
-  descriptors.start();
-  cleanup.add(() => descriptors.stop());
-  const processTrouble = (): ProcessTrouble => descriptors.trouble;
+  const processTrouble = await startWatches(config, { folder, clock, logger, metrics, cleanup });
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
   const shared = { metrics, logger, cluster, processTrouble, auditLog };
   const broker = createEngine(config, { ledgers, store: sealed, sink, ...shared });
@@ -217,6 +218,7 @@ export async function startEngine(
     chain: embedded?.chain,
     metrics,
     folder,
+    storeFile,
     failure: failure.promise,
     confirm: () => void (isStarted = true),
     stopWithin: (ms) => void (stopBy = clock.monotonic() + ms),
@@ -311,13 +313,17 @@ interface SharedServices {
   readonly store: Store & Journal & GroupRecords & SecretRows;
   /** What other nodes share beside the store; undefined where there are none. */
   readonly cluster: ClusterOptions | undefined;
+  /** The open store's file, where it has one. */
+  readonly storeFile: () => HeldFile | undefined;
 }
 
 function createSharedServices(config: Config, parts: FolderOptions): SharedServices {
   const { folder, logger, onFailure: onFault, hasFailed: keepsLog } = parts;
   if (isClustered(config)) return createForCluster(config, parts);
-  if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
-  return { store: createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog }), cluster: undefined };
+  const [cluster, noFile] = [undefined, () => undefined];
+  if (config.coordination === "none") return { store: createMemoryStore(), cluster, storeFile: noFile };
+  const store = createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog });
+  return { store, cluster, storeFile: () => store.file };
 }
 
 function createForCluster(config: Config, { logger, cleanup }: FolderOptions): SharedServices {
@@ -325,7 +331,8 @@ function createForCluster(config: Config, { logger, cleanup }: FolderOptions): S
   const store = createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
   const coordinator = createPostgresCoordinator({ url, logger });
   cleanup.add(() => coordinator.stop());
-  return { store, cluster: { coordinator, address: addressOfNode(config), records: store } };
+  const cluster = { coordinator, address: addressOfNode(config), records: store };
+  return { store, cluster, storeFile: () => undefined };
 }
 
 function createSink(config: Config, { metrics, cleanup }: SinkOptions): Sink {

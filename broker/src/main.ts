@@ -1,15 +1,18 @@
 #!/usr/bin/env node
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { isRestored } from "./backup/restored.ts";
 import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
+import { type BackupCommand, runBackupCommand } from "./compose-backup.ts";
 import { runKeys } from "./compose-keys.ts";
 import { runScrub } from "./compose-scrub.ts";
 import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import { groupsOf } from "./config/derived.ts";
+import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
@@ -30,6 +33,7 @@ async function main(): Promise<void> {
   if (command === "verify") await verify(rest);
   else if (command === "scrub") await scrub(rest);
   else if (command === "key") await key(rest);
+  else if (command === "backup" || command === "restore" || command === "activate") await backup(command, rest);
   else await run();
 }
 
@@ -37,6 +41,13 @@ async function key(argv: readonly string[]): Promise<void> {
   const { exitCode, output, problem } = await runKeys(argv, { env: process.env, now: () => Date.now() });
   process.stderr.write(problem);
   process.stdout.write(output);
+  process.exitCode = exitCode;
+}
+
+async function backup(command: BackupCommand, argv: readonly string[]): Promise<void> {
+  const { exitCode, output, problem } = await runBackupCommand(command, argv, { env: process.env });
+  process.stdout.write(output);
+  process.stderr.write(problem);
   process.exitCode = exitCode;
 }
 
@@ -83,15 +94,24 @@ async function run(): Promise<void> {
   }
 }
 
+/** The broker of a restored folder calls nobody until an operator lets it. */
+function silenceRestored(config: Config, logger: Logger): Config {
+  if (!isRestored(config.dataDir)) return config;
+  const remedy = "inspect it; `stele activate` lets it deliver from its next start on";
+  logger.warn("data folder restored from a backup: deliveries are paused", { dataDir: config.dataDir, remedy });
+  return { ...config, deliveries: "paused" };
+}
+
 function refuse(problems: readonly string[]): void {
   process.stderr.write(`${problems.join("\n")}\n`);
   process.exitCode = exitCodes.refused;
 }
 
-async function serve({ config, secrets, secretFile }: LoadedConfig): Promise<void> {
+async function serve({ config: given, secrets, secretFile }: LoadedConfig): Promise<void> {
   keepHeapSmall();
   stayAlive();
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  const logger = createLogger({ level: given.logLevel, format: given.logFormat });
+  const config = silenceRestored(given, logger);
   const signal = endOnSignals(logger);
   try {
     if (secretFile !== undefined) checkSecretFile(secretFile, logger);

@@ -189,6 +189,19 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), transactions } })) as boolean; // as above
   }
 
+  /**
+   * Brings all blocks into the chain's file, which then stays as it is until `releaseFile`, so that it can be copied; new blocks are in its log. Returns
+   * false, and holds nothing, while a reader needs the log: ask again. A block that was announced before this call is in the file.
+   */
+  async holdFile(): Promise<boolean> {
+    return (await this.#ask({ kind: "hold-file" })) as boolean; // the worker answers nothing else
+  }
+
+  /** Ends what `holdFile` began. */
+  releaseFile(): void {
+    if (this.#closed === undefined && !this.#isStopping) this.#post({ kind: "release-file" });
+  }
+
   on<Name extends keyof EmbeddedChainEvents>(
     event: Name,
     listener: (...args: EmbeddedChainEvents[Name]) => void,

@@ -92,6 +92,8 @@ export type ToWorker =
   | { readonly kind: "check-places"; readonly id: number; readonly isFirst: boolean }
   | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
   | { readonly kind: "check-state"; readonly id: number; readonly from: StatePlace | undefined }
+  | { readonly kind: "hold-file"; readonly id: number }
+  | { readonly kind: "release-file" }
   | { readonly kind: "feed" }
   | { readonly kind: "stop"; readonly keepsLog: boolean };
 

@@ -113,6 +113,10 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return answerWith(message, () => context.chain.mendBlock(message.mending));
     case "check-state":
       return answerWith(message, () => context.chain.checkState(message.from));
+    case "hold-file":
+      return answerWith(message, () => context.chain.holdFile());
+    case "release-file":
+      return context.chain.releaseFile();
     case "feed":
       return context.feed.turnOn();
     case "history":

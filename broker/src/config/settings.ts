@@ -5,6 +5,7 @@ import { groupsSetting } from "./groups.ts";
 import { accessSettings } from "./access-settings.ts";
 import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
+import { storageSettings } from "./storage-settings.ts";
 import { stompSettings } from "./stomp-settings.ts";
 import { tailSettings } from "./tail-settings.ts";
 import { isServerAddress } from "./server-address.ts";
@@ -107,38 +108,7 @@ export const settings = {
     max: 10 * minuteMs,
   }),
   ...accessSettings,
-  dataDir: text({
-    section: "Storage",
-    description:
-      "Folder of the chain, the store and the signer's key; created if missing. Each node has its own, even if nodes share a database.",
-    default: "./data",
-    rule: "a path",
-    check: isPath,
-  }),
-  coordination: choice(["store", "none"], {
-    section: "Storage",
-    description:
-      "Where to keep subscriptions: `store` keeps them in the data folder or the database; `none` keeps them in memory and refuses JSON-RPC unSubscribe; see [cluster.md](cluster.md#coordination-none).",
-    default: "store",
-  }),
-  scrubPeriodMs: integer({
-    section: "Storage",
-    description:
-      "Pause between two rounds in which the broker slowly verifies its whole index and the embedded chain, and repairs damage in each from the other; 0 for none. The first round begins within an hour of a start. If nodes share a database, the node that writes the index does it.",
-    default: 7 * dayMs,
-    unit: "milliseconds",
-    min: 0,
-    max: 365 * dayMs,
-  }),
-  secretKeyFile: text({
-    section: "Storage",
-    description:
-      "File with the keys that encrypt the secrets of subscriptions in the store, newest first; see [callbacks.md](callbacks.md#secrets-at-rest). Nodes that share a database must share it too; without it, they refuse secrets.",
-    default: "",
-    defaultText: "empty: `secrets.key` in the data folder, created with the first secret",
-    rule: "empty or a path",
-    check: (value) => !value.includes("\0"),
-  }),
+  ...storageSettings,
   databaseUrl: text({
     section: "Cluster",
     description:
@@ -392,8 +362,4 @@ function isOrigin(value: string): boolean {
   if (value.includes("*")) return value === "*";
   if (/^[a-z-]+-extension:\/\/[0-9A-Za-z-]+$/.test(value)) return true;
   return URL.canParse(value) && new URL(value).origin === value;
-}
-
-function isPath(value: string): boolean {
-  return value !== "" && !value.includes("\0");
 }

@@ -157,6 +157,8 @@ export interface GroupHealth {
   readonly subscriptions?: number;
   /** Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago. */
   readonly held?: { readonly suspended: number; readonly paused: number };
+  /** Of the subscription that waits for the oldest event, among those that this node delivers; as of a few seconds ago. */
+  readonly lag?: { readonly events: number; readonly seconds: number | undefined };
   readonly indexedBlock: number;
   /** The newest block of the chain that was heard of, final or not. */
   readonly headBlock?: number | undefined;

@@ -32,6 +32,7 @@ import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { Group, type GroupOptions, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeOptions } from "./group-life.ts";
+import { GroupWatch } from "./group-watch.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
 import { BlockRepair } from "./integrity/block-repair.ts";
@@ -39,6 +40,7 @@ import { Mender } from "./integrity/mender.ts";
 import { createScrubs } from "./integrity/create-scrubs.ts";
 import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
+import { DeliveryLag } from "./operate/delivery-lag.ts";
 import { Figures, lagOf } from "./operate/figures.ts";
 import { HeldSubscriptions } from "./operate/held-subscriptions.ts";
 import type { Operator } from "./operate/operator.ts";
@@ -96,6 +98,8 @@ class Engine implements RunningBroker {
   readonly #eventIds = new EventIds();
   readonly #history = new AttemptHistory();
   readonly #held: HeldSubscriptions;
+  readonly #groupWatch: GroupWatch;
+  readonly #lag: DeliveryLag;
   readonly #recent: RecentBatches;
   readonly #slices: TimeSlices;
   readonly #subscriptions: SubscriptionService;
@@ -112,7 +116,7 @@ class Engine implements RunningBroker {
     this.#options = options;
     const { access, rings, trail, topicQuota } = createAccess(options, (changed) => watch.check(changed));
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
-    this.#held = new HeldSubscriptions(options);
+    [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), this.#createGroupWatch(options)];
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
@@ -132,6 +136,7 @@ class Engine implements RunningBroker {
       history: this.#history,
       onHeld: () => void this.#held.start(),
     };
+    this.#lag = new DeliveryLag(parts);
     const onMembershipEnded = (): void => this.#sessions.endAll("stale");
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster, onMembershipEnded });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#workers);
@@ -154,8 +159,7 @@ class Engine implements RunningBroker {
     });
     this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));
     const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend: this.#suspend });
-    const health = this.#health;
-    const nodes = options.cluster;
+    const [health, nodes] = [this.#health, options.cluster];
     const operating = { ...parts, ...health, access, events, ownership, nodes, trail };
     this.operator = createOperator({ ...operating, sessions: this.#sessions });
     const guarded = new GuardedBroker({
@@ -177,6 +181,10 @@ class Engine implements RunningBroker {
     this.calls = options.keys === undefined ? audited : new TenantBroker(audited);
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
     this.#watchMetrics();
+  }
+
+  #createGroupWatch(options: EngineDependencies): GroupWatch {
+    return new GroupWatch({ ...options, readHealth: () => this.groupHealth() });
   }
 
   #watchMetrics(): void {
@@ -210,12 +218,15 @@ class Engine implements RunningBroker {
 
   #observe(): void {
     this.#options.figures.start();
+    this.#groupWatch.start();
+    void this.#lag.start();
     void this.#held.start();
   }
 
   async stop(graceMs: number): Promise<void> {
     const { clock, store } = this.#options;
     this.#stopping.abort();
+    this.#groupWatch.stop();
     this.#cluster?.drain();
     const stopBy = clock.monotonic() + graceMs;
     const leftMs = (): number => Math.max(0, stopBy - clock.monotonic());
@@ -227,6 +238,7 @@ class Engine implements RunningBroker {
     cleanup.add(() => store.stop());
     cleanup.add(() => this.#options.figures.stop());
     cleanup.add(() => this.#held.stop());
+    cleanup.add(() => this.#lag.stop());
     for (const ring of this.#rings) cleanup.add(() => ring.stop());
     for (const group of this.#groups.all) cleanup.add(() => group.ledger.stop(signal));
     cleanup.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
@@ -277,7 +289,7 @@ class Engine implements RunningBroker {
     const held = this.#held.findWarning(groupId);
     const all = [paused, held, this.#access.findWarning(), this.#sessions.findWarning(groupId), health.warning];
     const warnings = all.filter((text) => text !== undefined);
-    const whole = { ...health, held: this.#held.of(groupId) };
+    const whole = { ...health, held: this.#held.of(groupId), lag: this.#lag.of(groupId) };
     return warnings.length === 0 ? whole : { ...whole, warning: warnings.join("; ") };
   }
 

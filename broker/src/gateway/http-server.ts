@@ -1,6 +1,6 @@
 import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps, type Server as HttpsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
@@ -108,6 +108,7 @@ export class HttpServer implements Listener {
   readonly #closeDeadlineMs: number;
   readonly #certificate: RenewedCertificate | undefined;
   #isClosing = false;
+  #connections = 0;
 
   constructor(options: HttpServerOptions) {
     this.name = options.audience === "operators" ? operatorsListener : "HTTP";
@@ -122,6 +123,15 @@ export class HttpServer implements Listener {
     this.#app = app;
     this.#tails = tails;
     this.#webSockets = webSockets;
+    app.server.on("connection", (socket: Socket) => {
+      this.#connections += 1;
+      socket.once("close", () => (this.#connections -= 1));
+    });
+  }
+
+  /** Open connections, WebSockets and tails among them. */
+  get connections(): number {
+    return this.#connections;
   }
 
   async listen(place: Place): Promise<string> {

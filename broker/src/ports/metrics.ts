@@ -7,6 +7,7 @@ export interface GroupGauge {
   readonly role?: "follows" | "watches";
   readonly subscriptions?: number;
   readonly held?: { readonly suspended: number; readonly paused: number };
+  readonly lag?: { readonly events: number; readonly seconds: number | undefined };
 }
 
 /** Current state of this node in its cluster. */

@@ -4,7 +4,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 export function createIntegrityMetrics(registry: Registry) {
   const registers = [registry];
   const group = ["group"] as const;
-  return {
+  const metrics = {
     damaged: new Counter({
       registers,
       labelNames: ["group", "outcome"] as const,
@@ -48,4 +48,11 @@ export function createIntegrityMetrics(registry: Registry) {
       help: "When the last round ended that went through all of a group's index, or of its chain's file.",
     }),
   };
+  const beginAtZero = (groupId: string): void => {
+    for (const counter of [metrics.damaged, metrics.chainDamaged]) {
+      for (const outcome of ["mended", "unmended"]) counter.inc({ group: groupId, outcome }, 0);
+    }
+    for (const counter of [metrics.scrubbed, metrics.chainScrubbed]) counter.inc({ group: groupId }, 0);
+  };
+  return { ...metrics, beginAtZero };
 }

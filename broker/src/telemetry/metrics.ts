@@ -3,6 +3,9 @@ import { createMqttMetrics, type MqttCounters } from "./mqtt-metrics.ts";
 import { createStompMetrics, type StompCounters } from "./stomp-metrics.ts";
 import { createTailMetrics, type TailCounters } from "./tail-metrics.ts";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge, ScrubPart } from "../ports/metrics.ts";
+import { createHttpConnections } from "./http-connections.ts";
+import { type DiskGauge, watchDisk } from "./disk-metrics.ts";
+import type { SkipReason } from "../ports/store.ts";
 import { createIntegrityMetrics } from "./integrity-metrics.ts";
 
 /** Metrics in the text format of Prometheus. */
@@ -16,11 +19,34 @@ export interface MetricsRegistry extends Metrics {
   connectionEnded(reason: "slow" | "memory"): void;
   /** Calls `read` on each scrape. */
   watchBytesInFlight(read: () => number): void;
+  watchDisk(gauge: DiskGauge): void;
+  /** The same, for each listener of HTTP. */
+  watchHttpConnections(listener: string, read: () => number): void;
 }
 
 const secondsPerMs = 0.001;
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
+
+/** Gauges of the client library whose names are those of counters. The same by type is in gauges without the suffix. */
+const misnamed = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
+
+/** Every value of a label, where they are few: each series is there from the start, so that the first count is an increase. */
+const outcomesOfAttempts = ["accepted", "failed", "gone"] as const;
+const outcomesOfLookups = ["found", "absent", "timed-out", "failed"] as const;
+const skipReasons: readonly SkipReason[] = [
+  "undecodable-batch",
+  "wrong-count",
+  "wrong-root",
+  "beyond-limits",
+  "topic-name-refused",
+  "topic-name-taken",
+  "topic-not-indexed",
+  "block-full",
+  "sequence-too-high",
+];
+const replies = ["agreed", "refused", "unknown", "unreachable"] as const;
+const endings = ["slow", "memory"] as const;
 
 /**
  * Stele's own metrics begin with `stele_`. Those of the process (memory, processor, event loop lag, garbage collection) keep the names that common
@@ -29,6 +55,7 @@ const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
 export function createMetrics(): MetricsRegistry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of misnamed) registry.removeSingleMetric(name);
   return new PrometheusMetrics(registry);
 }
 
@@ -47,6 +74,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #lookups: Counter<"outcome">;
   readonly #consents: Counter<"reply">;
   readonly #connectionsEnded: Counter<"reason">;
+  readonly #httpConnections: Map<string, () => number>;
   readonly mqtt: MqttCounters;
   readonly stomp: StompCounters;
   readonly tails: TailCounters;
@@ -83,7 +111,7 @@ class PrometheusMetrics implements MetricsRegistry {
       name: "stele_chain_entries_skipped_total",
       help: "Batches and topics on the chain that the index skipped, by reason.",
     });
-    this.#integrity = createIntegrityMetrics(registry);
+    [this.#integrity, this.#httpConnections] = [createIntegrityMetrics(registry), createHttpConnections(registry)];
     this.#reorganisations = new Counter({
       ...byGroup,
       name: "stele_reorganisations_total",
@@ -119,10 +147,19 @@ class PrometheusMetrics implements MetricsRegistry {
       name: "stele_connections_ended_total",
       help: "Connections closed because their client was slow, or the slowest when memory ran low.",
     });
+    this.#beginAtZero();
+  }
+
+  #beginAtZero(): void {
+    for (const outcome of outcomesOfAttempts) this.#attemptDuration.zero({ outcome });
+    for (const outcome of outcomesOfLookups) this.#lookups.inc({ outcome }, 0);
+    for (const reply of replies) this.#consents.inc({ reply }, 0);
+    for (const reason of endings) this.#connectionsEnded.inc({ reason }, 0);
   }
 
   watchGroups(read: () => readonly GroupGauge[]): void {
     const registers = [this.#registry];
+    for (const { groupId } of read()) this.#beginGroupAtZero(groupId);
     const gauge = (name: string, help: string, valueOf: (group: GroupGauge) => number | undefined): Gauge<"group"> =>
       new Gauge({
         registers,
@@ -130,6 +167,7 @@ class PrometheusMetrics implements MetricsRegistry {
         name,
         help,
         collect() {
+          this.reset();
           for (const group of read()) {
             const value = valueOf(group);
             if (value !== undefined) this.set({ group: group.groupId }, value);
@@ -157,10 +195,28 @@ class PrometheusMetrics implements MetricsRegistry {
       ({ held }) => held?.paused,
     );
     gauge(
+      "stele_delivery_lag_events",
+      "Matching events not yet accepted, of the active subscription of this node that waits for the oldest event.",
+      ({ lag }) => lag?.events,
+    );
+    gauge(
+      "stele_delivery_lag_seconds",
+      "Age of the oldest event that an active subscription of this node waits for; 0 for none.",
+      ({ lag }) => lag?.seconds,
+    );
+    gauge(
       "stele_subscriptions_delivered",
       "Active subscriptions that this node delivers.",
       (group) => group.subscriptions,
     );
+  }
+
+  #beginGroupAtZero(group: string): void {
+    for (const reason of skipReasons) this.#skipped.inc({ group, reason }, 0);
+    for (const counter of [this.#published, this.#indexed, this.#reorganisations, this.#vanished])
+      counter.inc({ group }, 0);
+    for (const histogram of [this.#transactionDuration, this.#transactionEvents]) histogram.zero({ group });
+    this.#integrity.beginAtZero(group);
   }
 
   watchNode(read: () => NodeGauge | undefined): void {
@@ -191,6 +247,14 @@ class PrometheusMetrics implements MetricsRegistry {
       "Callbacks that wait for a connection, or for the rate limit of their receiver.",
       ({ waiting }) => waiting,
     );
+  }
+
+  watchHttpConnections(listener: string, read: () => number): void {
+    this.#httpConnections.set(listener, read);
+  }
+
+  watchDisk(gauge: DiskGauge): void {
+    watchDisk(this.#registry, gauge);
   }
 
   watchBytesInFlight(read: () => number): void {

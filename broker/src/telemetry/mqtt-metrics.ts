@@ -9,6 +9,23 @@ export interface MqttCounters {
   watchConnections(read: () => number): void;
 }
 
+/** Answers that operators look for: successes, and refusals by access, quotas and load. */
+const notable = [
+  ["connack", "0x00"],
+  ["connack", "0x86"],
+  ["connack", "0x87"],
+  ["connack", "0x97"],
+  ["puback", "0x00"],
+  ["puback", "0x87"],
+  ["puback", "0x97"],
+  ["pubrec", "0x00"],
+  ["suback", "0x00"],
+  ["suback", "0x01"],
+  ["suback", "0x02"],
+  ["suback", "0x87"],
+  ["disconnect", "0x00"],
+] as const;
+
 export function createMqttMetrics(registry: Registry): MqttCounters {
   const registers = [registry];
   const answers = new Counter({
@@ -27,6 +44,7 @@ export function createMqttMetrics(registry: Registry): MqttCounters {
     name: "stele_mqtt_deliveries_dropped_total",
     help: "Events of publishes with QoS 0 that were not committed (mqttQos0: live), and that a subscriber did not get because it reads slowly.",
   });
+  for (const [packet, code] of notable) answers.inc({ packet, code }, 0);
   return {
     answered: (packet, reasonCode) => answers.inc({ packet, code: `0x${reasonCode.toString(16).padStart(2, "0")}` }),
     publishLost: () => lost.inc(),

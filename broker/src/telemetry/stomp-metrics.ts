@@ -7,6 +7,9 @@ export interface StompCounters {
   watchConnections(read: () => number): void;
 }
 
+/** Errors that operators look for: of the broker, of its load, and of access. */
+const notable = [200000, 200201, 200300, 200301, 100701, 100702];
+
 export function createStompMetrics(registry: Registry): StompCounters {
   const answers = new Counter({
     registers: [registry],
@@ -14,6 +17,8 @@ export function createStompMetrics(registry: Registry): StompCounters {
     name: "stele_stomp_answers_total",
     help: "CONNECTED, RECEIPT and ERROR frames of the broker, by code of the error catalogue; 0 for a success.",
   });
+  for (const command of ["CONNECTED", "RECEIPT"]) answers.inc({ command, code: 0 }, 0);
+  for (const code of notable) answers.inc({ command: "ERROR", code }, 0);
   return {
     answered: (command, code = 0) => answers.inc({ command, code }),
     watchConnections: (read) =>

@@ -6,6 +6,9 @@ export interface TailCounters {
   watchTails(read: () => number): void;
 }
 
+/** Why the broker ends tails. */
+const reasons = ["taken-over", "stopping", "failed", "stale", "removed", "refused", "stalled"];
+
 export function createTailMetrics(registry: Registry): TailCounters {
   const ends = new Counter({
     registers: [registry],
@@ -13,6 +16,7 @@ export function createTailMetrics(registry: Registry): TailCounters {
     name: "stele_tails_ended_total",
     help: "Tails that the broker ended, by reason; those that their clients ended are not among them.",
   });
+  for (const reason of reasons) ends.inc({ reason }, 0);
   return {
     tailEnded: (reason) => ends.inc({ reason }),
     watchTails: (read) => watchTails(registry, read),

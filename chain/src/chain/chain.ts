@@ -71,6 +71,8 @@ export class Chain implements ReadableChain {
   #isStopping = false;
   /** Length of the log at which the next checkpoint is due. A process that was killed leaves a log of any length, so the first is due at once. */
   #checkpointAt = 0;
+  /** Whether somebody copies the file, so that new blocks stay in the log. */
+  #isFileHeld = false;
 
   private constructor(parts: ChainDependencies, head: BlockHead) {
     this.options = parts.options;
@@ -190,6 +192,20 @@ export class Chain implements ReadableChain {
     return mendBlock(this.#database, mending);
   }
 
+  /**
+   * Brings all blocks into the file, which then stays as it is until {@link releaseFile}: new ones go to the log only. Returns false, and holds nothing,
+   * while a reader needs the log.
+   */
+  holdFile(): boolean {
+    this.#isFileHeld = this.#database.checkpoint();
+    return this.#isFileHeld;
+  }
+
+  releaseFile(): void {
+    this.#isFileHeld = false;
+    this.#checkpointWhenLarge();
+  }
+
   /** Finishes the block in progress and closes the database. */
   async stop(options: CloseOptions = {}): Promise<void> {
     this.#isStopping = true;
@@ -259,7 +275,7 @@ export class Chain implements ReadableChain {
   /** A reader may need the end of the log; then it goes on growing, and is tried again when it is half as long again. */
   #checkpointWhenLarge(): void {
     const bytes = this.#database.logBytes;
-    if (bytes < this.#checkpointAt) return;
+    if (this.#isFileHeld || bytes < this.#checkpointAt) return;
     this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
   }
 }

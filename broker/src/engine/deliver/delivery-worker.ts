@@ -99,6 +99,11 @@ export class DeliveryWorker {
     return this.#nextAttemptAt;
   }
 
+  /** Place of the event that the receiver has to accept next; undefined if the worker has not read it yet. */
+  get waitingAt(): Position | undefined {
+    return this.#window.lowest ?? this.feed.peek()?.position;
+  }
+
   /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
   start(): void {
     if (this.#options.isPaused !== true) this.#running = this.#run();

@@ -17,6 +17,9 @@ export class DataFolderError extends Error {
   override readonly name = "DataFolderError";
 }
 
+/** Another process uses the folder. */
+export class FolderInUseError extends DataFolderError {}
+
 const folderMode = 0o700;
 const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
@@ -99,7 +102,7 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
   } catch (cause) {
     const message = messageOf(cause);
     if (/locked|busy/i.test(message)) {
-      throw new DataFolderError(
+      throw new FolderInUseError(
         `The data folder ${root} is in use by another broker. Stop that one, or give this one another folder.`,
         { cause },
       );

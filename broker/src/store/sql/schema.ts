@@ -332,6 +332,16 @@ export interface RowWriter {
   ) => Promise<readonly Pick<SubscriptionTable, "id">[]>;
 }
 
+/** The file of a database that this process holds alone. */
+export interface HeldFile {
+  /**
+   * Brings everything committed into the file, which then stays as it is until {@link release}, so that it can be copied: later commits are in its log.
+   * Nothing is committed while `meanwhile` runs. If it returns false or throws, nothing is held.
+   */
+  hold(meanwhile: () => Promise<boolean>): Promise<boolean>;
+  release(): Promise<void>;
+}
+
 /** An open database with two levels of durability. */
 export interface SqlDatabase {
   /** A commit is on disk when it returns. */
@@ -365,6 +375,8 @@ export interface SqlDatabase {
   readonly checkTables: () => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
+  /** Undefined for a database server. */
+  readonly file?: HeldFile;
   /** Creates and reports the error for damaged rows, which `what` names. */
   readonly damaged: (what: string) => StoreError;
   close(): Promise<void>;

@@ -39,7 +39,7 @@ import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscript
 import { emptyDamagedIndex } from "./check-index.ts";
 import { dropDamagedSessions } from "./check-sessions.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
-import type { SqlBackend, SqlDatabase } from "./schema.ts";
+import type { HeldFile, SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { SqlGroupRecords } from "./sql-group-records.ts";
 import { SqlIndex } from "./sql-index.ts";
@@ -60,7 +60,9 @@ export interface SqlStoreOptions {
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
-export function createSqlStore(options: SqlStoreOptions): Store & Journal & GroupRecords & SecretRows {
+export function createSqlStore(
+  options: SqlStoreOptions,
+): Store & Journal & GroupRecords & SecretRows & { readonly file: HeldFile | undefined } {
   return new SqlStore(createSqliteBackend(options.file, options), options.logger ?? silentLogger);
 }
 
@@ -85,6 +87,11 @@ export class SqlStore implements Store, Journal, GroupRecords {
   }
 
   readonly sessions: Store["sessions"] = passOn(() => this.#parts().sessions);
+
+  /** Undefined where the store is not open, or on a database server. */
+  get file(): HeldFile | undefined {
+    return this.#open?.database.file;
+  }
 
   async start(): Promise<void> {
     if (this.#open !== undefined) throw new Error("the store is started already");

@@ -13,6 +13,9 @@ export type Synchronous = "FULL" | "NORMAL";
 /** Most cached statements. The store has fewer queries; further statements are prepared at each use. */
 const statementsCachedMax = 100;
 
+/** Size at which SQLite copies the log into the database: 4 MiB, so that one copy takes a few milliseconds. */
+export const logPagesMax = 1024;
+
 /** Rows written before other work gets a turn of the event loop. */
 const rowsPerPauseMax = 32;
 
@@ -109,6 +112,32 @@ export class SqliteSession implements DatabaseConnection {
   /** Rolls an open transaction back; a failed commit may have done so already. */
   rollback(): void {
     if (this.#database.isTransaction) this.#run("rollback", []);
+  }
+
+  /** See HeldFile. */
+  async hold(meanwhile: () => Promise<boolean>): Promise<boolean> {
+    await this.acquire("FULL");
+    let isHeld = false;
+    try {
+      if (!this.#copyLog()) return false;
+      this.setLogPages(0);
+      isHeld = await meanwhile();
+      return isHeld;
+    } finally {
+      if (!isHeld) this.setLogPages(logPagesMax);
+      this.release();
+    }
+  }
+
+  /** From so many pages on, a commit copies the log into the file; with 0, none does. The pragma takes effect when it is compiled. */
+  setLogPages(pages: number): void {
+    if (this.#isOpen) this.#wrapped(() => this.#database.exec(`pragma wal_autocheckpoint = ${pages}`));
+  }
+
+  /** Returns whether the file now has everything. */
+  #copyLog(): boolean {
+    const { rows } = this.#run<{ log: number; checkpointed: number }>("pragma wal_checkpoint(passive)", []);
+    return rows.every(({ log, checkpointed }) => checkpointed >= log);
   }
 
   async close(): Promise<void> {

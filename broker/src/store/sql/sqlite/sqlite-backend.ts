@@ -7,11 +7,8 @@ import { corruptTable, damagedRow, toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { createRowWriter } from "./row-writer.ts";
-import { leaveOpen, SqliteSession, type SqliteSessionOptions } from "./session.ts";
+import { leaveOpen, logPagesMax, SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
-
-/** Size at which SQLite copies the log into the database: 4 MiB, so that one copy takes a few milliseconds. */
-const logPagesMax = 1024;
 
 /** Size to which SQLite truncates the log's file after a burst. */
 const logBytesKept = 16 * 1024 * 1024;
@@ -53,6 +50,10 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     saveProgress: async (rows) => progress.save(rows),
     checkTables: async () => checkTables(durable, description),
     reindexBatches: async (transaction) => void (await sql`reindex batches`.execute(transaction ?? durable)),
+    file: {
+      hold: async (meanwhile) => session.hold(meanwhile),
+      release: async () => session.setLogPages(logPagesMax),
+    },
     damaged: (what) => {
       const error = damagedRow(description, what);
       onFault(error);

@@ -1,0 +1,88 @@
+import type { Logger } from "../lib/logger.ts";
+import { pause, type Timer } from "../lib/pause.ts";
+import { ReportedTrouble } from "../lib/reported-trouble.ts";
+import { formatManifest, type Manifest } from "./manifest.ts";
+import { type BackupRequest, RequestFiles } from "./request-files.ts";
+
+/** Time between two looks for a request, in milliseconds: one file is looked for. */
+const lookEveryMs = 500;
+
+export interface BackupServiceOptions {
+  /** The data folder. */
+  readonly folder: string;
+  readonly clock: Timer;
+  readonly logger: Logger;
+  readonly makeBackup: (target: string, signal: AbortSignal) => Promise<Manifest>;
+}
+
+/** Makes the backups that `stele backup` asks a running broker for, one after another. */
+export class BackupService {
+  readonly #options: BackupServiceOptions;
+  readonly #files: RequestFiles;
+  readonly #stopping = new AbortController();
+  readonly #trouble: ReportedTrouble;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: BackupServiceOptions) {
+    this.#options = options;
+    this.#files = new RequestFiles(options.folder);
+    this.#trouble = new ReportedTrouble(
+      options.logger,
+      "requests for backups not read",
+      "requests for backups read again",
+    );
+  }
+
+  start(): void {
+    this.#files.clear();
+    this.#running = this.#run(this.#stopping.signal);
+  }
+
+  /** Ends a backup in progress, of which nothing is left then. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the broker was stopped"));
+    await this.#running;
+  }
+
+  /** Never rejects. */
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const request = this.#take();
+      if (request === undefined) await pause(this.#options.clock, lookEveryMs, signal);
+      else await this.#serve(request, signal);
+    }
+  }
+
+  #take(): BackupRequest | undefined {
+    try {
+      const request = this.#files.take();
+      this.#trouble.done();
+      return request;
+    } catch (error) {
+      this.#trouble.failed(error);
+      return undefined;
+    }
+  }
+
+  async #serve({ id, target }: BackupRequest, signal: AbortSignal): Promise<void> {
+    const { logger, makeBackup } = this.#options;
+    try {
+      this.#files.answer(id, { status: "running", pid: process.pid });
+      logger.info("backup started", { target });
+      const manifest = await makeBackup(target, signal);
+      logger.info("backup made", { target, bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) });
+      this.#files.answer(id, { status: "done", manifest: formatManifest(manifest) });
+    } catch (error) {
+      logger.error("backup failed", { target, error });
+      this.#refuse(id, error);
+    }
+  }
+
+  #refuse(id: string, error: unknown): void {
+    try {
+      this.#files.answer(id, { status: "failed", reason: error instanceof Error ? error.message : String(error) });
+    } catch {
+      // The command notices: it looks whether the broker is there.
+    }
+  }
+}

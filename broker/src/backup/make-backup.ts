@@ -1,0 +1,118 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname, join, resolve, sep } from "node:path";
+import { syncFolder } from "../lib/system/sync-folder.ts";
+import { copyFile } from "./copy-file.ts";
+import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
+
+/** Brings databases to a state that their files alone contain, and keeps the files so until the returned function is called. */
+export type Hold = () => Promise<() => Promise<void>>;
+
+export interface BackupOptions {
+  /** The data folder. */
+  readonly folder: string;
+  /** Undefined where no process uses the folder: then the logs of databases are copied too. */
+  readonly holds?:
+    | { /** The chain and the store, at one moment. */ readonly data: Hold; readonly keys: Hold }
+    | undefined;
+  /** The version of this program. */
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const dataFiles = /^(?:chain|store)\.sqlite$/;
+/** The keys of clients, of signers and of secrets. */
+const keyFiles = /^keys\.sqlite$|\.key$/;
+/** What SQLite keeps beside a database: the newest data after a kill. */
+const databaseLogs = /^(?:chain|store|keys)\.sqlite-(?:wal|journal)$/;
+
+/** Free space beyond what the files need, in bytes. */
+const spareBytes = 2 ** 20;
+
+/**
+ * Copies the chain, the store and the keys of a data folder into a new folder, each file synced to disk, and the manifest last.
+ * @throws Error that says what to do; then nothing of the copy is left.
+ */
+export async function makeBackup(target: string, options: BackupOptions): Promise<Manifest> {
+  const path = resolve(target);
+  checkTarget(path, resolve(options.folder));
+  const isNew = !existsSync(path);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  try {
+    const manifest = await copyAll(path, options);
+    writeManifest(path, manifest);
+    if (isNew) syncFolder(dirname(path));
+    return manifest;
+  } catch (error) {
+    for (const name of readdirSync(path)) rmSync(join(path, name), { force: true });
+    if (isNew) rmSync(path, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** @throws Error where the folder has anything in it, or is in the data folder. */
+function checkTarget(path: string, folder: string): void {
+  if (path === folder || path.startsWith(folder + sep)) {
+    throw new Error(`${path} is in the data folder: name a folder elsewhere, best on another disk.`);
+  }
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats !== undefined && (!stats.isDirectory() || readdirSync(path).length > 0)) {
+    throw new Error(`${path} exists and is not an empty folder: name a new one for each backup.`);
+  }
+}
+
+async function copyAll(path: string, options: BackupOptions): Promise<Manifest> {
+  const { folder, holds, version, now } = options;
+  await checkSpace(path, { folder, names: readdirSync(folder).filter(isLarge) });
+  const names = holds === undefined ? [keyFiles, dataFiles, databaseLogs] : [keyFiles];
+  const files = [...(await copyMatching(path, { ...options, names, hold: holds?.keys }))];
+  const madeAt = new Date(now()).toISOString();
+  if (holds !== undefined)
+    files.push(...(await copyMatching(path, { ...options, names: [dataFiles], hold: holds.data })));
+  return toManifest({ version, madeAt, files });
+}
+
+/** Bytes of a log go to its file before the copy. */
+function isLarge(name: string): boolean {
+  return dataFiles.test(name) || databaseLogs.test(name);
+}
+
+interface CopyOptions extends Pick<BackupOptions, "folder" | "signal"> {
+  readonly names: readonly RegExp[];
+  readonly hold: Hold | undefined;
+}
+
+async function copyMatching(
+  path: string,
+  { folder, names, hold, signal }: CopyOptions,
+): Promise<readonly BackupFile[]> {
+  const release = await hold?.();
+  try {
+    const files: BackupFile[] = [];
+    for (const name of readdirSync(folder).filter((one) => names.some((pattern) => pattern.test(one)))) {
+      files.push({ name, ...(await copyFile(join(folder, name), join(path, name), signal)) });
+    }
+    return files;
+  } finally {
+    await release?.();
+  }
+}
+
+async function checkSpace(
+  path: string,
+  { folder, names }: { readonly folder: string; readonly names: readonly string[] },
+): Promise<void> {
+  const needed = names.reduce((sum, name) => sum + statSync(join(folder, name)).size, spareBytes);
+  const { bavail, bsize } = await statfs(path);
+  if (bavail * bsize >= needed) return;
+  throw new Error(`${path} has ${bavail * bsize} bytes free, and the backup needs ${needed}.`);
+}
+
+function writeManifest(path: string, manifest: Manifest): void {
+  const unfinished = join(path, `${manifestFile}.unfinished`);
+  writeFileSync(unfinished, formatManifest(manifest), { mode: 0o600, flag: "wx", flush: true });
+  renameSync(unfinished, join(path, manifestFile));
+  syncFolder(path);
+}

@@ -1,0 +1,92 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+
+/** What the command asks of the broker that has the folder. */
+const requestSchema = z.strictObject({ id: z.uuid(), target: z.string() });
+
+/** What the broker answers. */
+const answerSchema = z.discriminatedUnion("status", [
+  z.strictObject({ status: z.literal("running"), pid: z.int() }),
+  z.strictObject({ status: z.literal("done"), manifest: z.string() }),
+  z.strictObject({ status: z.literal("failed"), reason: z.string() }),
+]);
+
+export type BackupRequest = z.infer<typeof requestSchema>;
+export type BackupAnswer = z.infer<typeof answerSchema>;
+
+const requestFile = "backup.request";
+const answerFile = /^backup\.answer-[0-9a-f-]{36}$/;
+
+/**
+ * Requests and answers as files of the data folder. So whoever may open the folder, and could copy its files and keys anyway, may ask for a backup;
+ * nobody else can, and the broker needs no port, socket or credential for it.
+ */
+export class RequestFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** @throws Error where another request waits. */
+  ask(request: BackupRequest): void {
+    const file = join(this.#folder, requestFile);
+    if (existsSync(file))
+      throw new Error(`${file} is there: another backup was asked for. If none is under way, delete it.`);
+    this.#write(requestFile, request);
+  }
+
+  /** Takes the request back; returns whether it still waited. */
+  withdraw(): boolean {
+    const isWaiting = existsSync(join(this.#folder, requestFile));
+    rmSync(join(this.#folder, requestFile), { force: true });
+    return isWaiting;
+  }
+
+  /** The request that waits, which is then gone; undefined for none. @throws Error where it is none of this version. */
+  take(): BackupRequest | undefined {
+    const text = this.#read(requestFile);
+    if (text === undefined) return undefined;
+    rmSync(join(this.#folder, requestFile), { force: true });
+    return requestSchema.parse(JSON.parse(text));
+  }
+
+  answer(id: string, answer: BackupAnswer): void {
+    this.#write(`backup.answer-${id}`, answer);
+  }
+
+  /** The newest answer; undefined before the first. */
+  findAnswer(id: string): BackupAnswer | undefined {
+    const text = this.#read(`backup.answer-${id}`);
+    return text === undefined ? undefined : answerSchema.parse(JSON.parse(text));
+  }
+
+  forget(id: string): void {
+    rmSync(join(this.#folder, `backup.answer-${id}`), { force: true });
+  }
+
+  /** Removes what an earlier broker and its commands left. */
+  clear(): void {
+    rmSync(join(this.#folder, requestFile), { force: true });
+    for (const name of readdirSync(this.#folder)) {
+      if (answerFile.test(name)) rmSync(join(this.#folder, name), { force: true });
+    }
+  }
+
+  #read(name: string): string | undefined {
+    try {
+      return readFileSync(join(this.#folder, name), "utf8");
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  /** There whole or not at all. */
+  #write(name: string, value: BackupRequest | BackupAnswer): void {
+    const unfinished = join(this.#folder, `${name}.unfinished`);
+    writeFileSync(unfinished, JSON.stringify(value), { mode: 0o600 });
+    renameSync(unfinished, join(this.#folder, name));
+  }
+}

@@ -1,0 +1,36 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Marks a data folder that was restored: its broker calls no receiver until an operator lets it. */
+const restoredFile = "restored.json";
+/** Marks one whose restore has not ended. */
+const unfinishedFile = "restore.unfinished";
+
+/** Marks a folder before anything is restored to it. */
+export function markUnfinished(folder: string): void {
+  writeFileSync(join(folder, unfinishedFile), "", { mode: 0o600, flush: true });
+}
+
+/** Marks a folder that has all files of a backup, made at that time. */
+export function markRestored(folder: string, marks: { readonly madeAt: string; readonly restoredAt: string }): void {
+  writeFileSync(join(folder, restoredFile), `${JSON.stringify(marks)}\n`, { mode: 0o600, flush: true });
+  rmSync(join(folder, unfinishedFile));
+}
+
+/** Whether a restore to this folder was cut short. */
+export function isRestoreUnfinished(folder: string): boolean {
+  return existsSync(join(folder, unfinishedFile));
+}
+
+/** Whether the folder was restored, and nobody has let its broker call receivers since. */
+export function isRestored(folder: string): boolean {
+  return existsSync(join(folder, restoredFile));
+}
+
+/** From its next start on, the folder's broker delivers. Returns what the mark said; undefined where there is none. */
+export function letDeliver(folder: string): string | undefined {
+  if (!isRestored(folder)) return undefined;
+  const marks = readFileSync(join(folder, restoredFile), "utf8").trim();
+  rmSync(join(folder, restoredFile));
+  return marks;
+}

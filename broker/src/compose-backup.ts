@@ -1,0 +1,194 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import type { EmbeddedChain } from "@stele/chain";
+import { askBroker, isInUse } from "./backup/ask-broker.ts";
+import { BackupService } from "./backup/backup-service.ts";
+import { makeBackup } from "./backup/make-backup.ts";
+import type { Manifest } from "./backup/manifest.ts";
+import { restoreBackup } from "./backup/restore-backup.ts";
+import { letDeliver } from "./backup/restored.ts";
+import { chainFile, keysFile } from "./compose-folder.ts";
+import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { flagName } from "./config/setting.ts";
+import type { Config } from "./config/settings.ts";
+import type { CleanupStack } from "./lib/cleanup-stack.ts";
+import type { Logger } from "./lib/logger.ts";
+import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { HeldFile } from "./store/sql/schema.ts";
+import { holdShared } from "./store/sql/sqlite/hold-shared.ts";
+import { version } from "./version.ts";
+
+/** What a command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
+export interface BackupOutcome {
+  readonly exitCode: 0 | 1 | 2;
+  readonly output: string;
+  /** For the standard error. */
+  readonly problem: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const usages = {
+  backup: `Usage: stele backup DIR [settings of the broker]
+
+Copies the chain, the store and the keys of a broker, whether it runs or not, to the new folder DIR: all of one moment, each file with its digest in
+backup.json. A broker that runs goes on serving meanwhile. DIR holds keys in clear text: protect it as the data folder.
+
+Give it the settings that the broker is started with, such as --data-dir, on the machine and as the user of the broker.
+`,
+  restore: `Usage: stele restore DIR [settings of the broker]
+
+Copies a backup that \`stele backup\` made to a new data folder, the one that --data-dir names, and compares each file with its digest. A broker that is
+started there calls no receiver until you run \`stele activate\`: inspect it first.
+`,
+  activate: `Usage: stele activate [settings of the broker]
+
+Lets the broker of a restored data folder call receivers, from its next start on. Make sure first that the broker which was backed up runs no more:
+both would deliver the same events, and sign with one key.
+`,
+} as const;
+
+export type BackupCommand = keyof typeof usages;
+
+/** Pause before a chain whose log a reader needs is asked again, in milliseconds; a reader has its snapshot for about a second. */
+const holdAgainMs = 100;
+/** Times that it is asked. */
+const holdsMax = 300;
+
+/** Runs a command with the arguments after its word. It never throws. */
+export async function runBackupCommand(
+  command: BackupCommand,
+  argv: readonly string[],
+  { env }: { readonly env: Environment },
+): Promise<BackupOutcome> {
+  if (argv.some((word) => word === "--help" || word === "-h")) return done(usages[command]);
+  const [target = "", ...rest] = command === "activate" ? ["", ...argv] : argv;
+  if (command !== "activate" && (target === "" || target.startsWith("-"))) {
+    return { exitCode: 2, output: "", problem: usages[command] };
+  }
+  const loaded = loadConfig({ env, argv: rest, readFile: (path) => readFileSync(path, "utf8"), version });
+  if (loaded.status === "refused") return failed(command, loaded.problems.join("\n"), 2);
+  if (loaded.status !== "loaded") return done(loaded.output);
+  try {
+    return done(await run[command](loaded.config, target));
+  } catch (error) {
+    return failed(command, error instanceof Error ? error.message : String(error), 1);
+  }
+}
+
+const run: Readonly<Record<BackupCommand, (config: Config, target: string) => Promise<string>>> = {
+  backup: async (config, target) => {
+    const folder = resolve(config.dataDir);
+    if (!existsSync(folder))
+      throw new Error(`${folder} does not exist: name the broker's data folder by ${flagName("dataDir")}.`);
+    const path = resolve(target);
+    const manifest = isInUse(folder) ? await askBroker(folder, path) : await backUpStopped(folder, path);
+    return `${describe(manifest)} in ${path}\n${noteMissing(config)}`;
+  },
+  restore: async (config, from) => {
+    const manifest = await restoreBackup(from, config.dataDir, () => Date.now());
+    const next = "Its broker calls no receiver until you run `stele activate`.";
+    return `${describe(manifest)} restored to ${resolve(config.dataDir)}\n${next}\n${noteMissing(config)}`;
+  },
+  activate: async (config) => {
+    const marks = letDeliver(resolve(config.dataDir));
+    if (marks === undefined) return `${resolve(config.dataDir)} is no restored folder, or was activated before\n`;
+    return "the broker delivers from its next start on: restart it if it runs\n";
+  },
+};
+
+/** Holds the folder meanwhile, so that no broker starts. */
+async function backUpStopped(folder: string, target: string): Promise<Manifest> {
+  const held = openDataFolder(folder);
+  try {
+    return await makeBackup(target, { folder, version, now: () => Date.now() });
+  } finally {
+    held.release();
+  }
+}
+
+function describe({ files, madeAt }: Manifest): string {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return `backup of ${madeAt}: ${files.map(({ name }) => name).join(", ")}, ${bytes} bytes`;
+}
+
+/** What belongs to a broker and is outside its folder. */
+function noteMissing(config: Config): string {
+  const keys = groupsOf(config).flatMap(({ signer }) => fileOf(signer) ?? []);
+  const outside = [...(config.secretKeyFile === "" ? [] : [config.secretKeyFile]), ...keys];
+  const files = outside.map((file) => `not in the backup: ${file}; keep a copy of it\n`).join("");
+  return isClustered(config) ? `${files}not in the backup: the database; see docs/cluster.md#backup\n` : files;
+}
+
+function fileOf(signer: GroupConfig["signer"]): string | undefined {
+  if (signer === undefined || "privateKeyEnv" in signer) return undefined;
+  return "privateKeyFile" in signer ? signer.privateKeyFile : signer.keystoreFile;
+}
+
+export interface BackupParts {
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly cleanup: CleanupStack;
+  readonly chain: EmbeddedChain | undefined;
+  /** Undefined where the store is no file of the folder. */
+  readonly storeFile: () => HeldFile | undefined;
+}
+
+/** Serves `stele backup` as long as the broker runs. */
+export function serveBackups({ folder, clock, logger, cleanup, ...parts }: BackupParts): void {
+  const root = folder.path(".");
+  const service = new BackupService({
+    folder: root,
+    clock,
+    logger,
+    makeBackup: (target, signal) => {
+      const holds = { data: () => holdData({ folder, ...parts }, signal), keys: () => holdKeys(folder) };
+      return makeBackup(target, { folder: root, holds, version, now: () => clock.now(), signal });
+    },
+  });
+  cleanup.add(() => service.stop());
+  service.start();
+}
+
+type HeldParts = Pick<BackupParts, "folder" | "chain" | "storeFile">;
+
+/**
+ * The store first, and the chain while nothing is written to the store: so the index is never ahead of the chain, and the store has every key of a
+ * publish that the chain has.
+ */
+async function holdData({ folder, chain, storeFile }: HeldParts, signal: AbortSignal): Promise<() => Promise<void>> {
+  const store = storeFile();
+  const holdChain = async (): Promise<boolean> => (await chain?.holdFile()) ?? true;
+  const isHeld = await untilTrue(() => (store === undefined ? holdChain() : store.hold(holdChain)), signal);
+  if (!isHeld) throw new Error(`readers of ${chainFile(folder)} leave no moment for a copy: try again`);
+  return async () => {
+    chain?.releaseFile();
+    await store?.release();
+  };
+}
+
+async function holdKeys(folder: DataFolder): Promise<() => Promise<void>> {
+  const file = keysFile(folder);
+  const release = existsSync(file) ? await holdShared(file) : undefined;
+  return async () => release?.();
+}
+
+async function untilTrue(attempt: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  for (let tries = 1; !(await attempt()); tries += 1) {
+    if (tries === holdsMax) return false;
+    await pause(holdAgainMs, undefined, { signal });
+  }
+  return true;
+}
+
+function done(output: string): BackupOutcome {
+  return { exitCode: 0, output, problem: "" };
+}
+
+function failed(command: BackupCommand, reason: string, exitCode: 1 | 2): BackupOutcome {
+  return { exitCode, output: "", problem: `stele ${command}: ${reason}\n` };
+}

@@ -1,0 +1,49 @@
+import { choice, integer, type SettingsTable, text } from "./setting.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+const mebibyte = 2 ** 20;
+
+/** Settings of the data folder and the store. */
+export const storageSettings = {
+  dataDir: text({
+    section: "Storage",
+    description:
+      "Folder of the chain, the store and the signer's key; created if missing. Each node has its own, even if nodes share a database.",
+    default: "./data",
+    rule: "a path",
+    check: (value) => value !== "" && !value.includes("\0"),
+  }),
+  coordination: choice(["store", "none"], {
+    section: "Storage",
+    description:
+      "Where to keep subscriptions: `store` keeps them in the data folder or the database; `none` keeps them in memory and refuses JSON-RPC unSubscribe; see [cluster.md](cluster.md#coordination-none).",
+    default: "store",
+  }),
+  scrubPeriodMs: integer({
+    section: "Storage",
+    description:
+      "Pause between two rounds in which the broker slowly verifies its whole index and the embedded chain, and repairs damage in each from the other; 0 for none. The first round begins within an hour of a start. If nodes share a database, the node that writes the index does it.",
+    default: 7 * dayMs,
+    unit: "milliseconds",
+    min: 0,
+    max: 365 * dayMs,
+  }),
+  diskFreeWarnBytes: integer({
+    section: "Storage",
+    description:
+      "The broker warns, in the log and at `/health/ready`, while the disk of the data folder has less free space; 0 for never. See [backup.md](backup.md#disk).",
+    default: 512 * mebibyte,
+    unit: "bytes",
+    min: 0,
+    max: 2 ** 50,
+  }),
+  secretKeyFile: text({
+    section: "Storage",
+    description:
+      "File with the keys that encrypt the secrets of subscriptions in the store, newest first; see [callbacks.md](callbacks.md#secrets-at-rest). Nodes that share a database must share it too; without it, they refuse secrets.",
+    default: "",
+    defaultText: "empty: `secrets.key` in the data folder, created with the first secret",
+    rule: "empty or a path",
+    check: (value) => !value.includes("\0"),
+  }),
+} as const satisfies SettingsTable;

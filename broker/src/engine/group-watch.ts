@@ -1,0 +1,51 @@
+import type { Logger } from "../lib/logger.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { GroupHealth } from "./broker.ts";
+
+/** Time between two looks, in milliseconds. */
+const lookEveryMs = 1_000;
+
+export interface GroupWatchOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly readHealth: () => readonly GroupHealth[];
+}
+
+/** Logs when a group that was up goes down, and when it is up again. Nothing else in the log says so for every cause. */
+export class GroupWatch {
+  readonly #options: GroupWatchOptions;
+  readonly #wereUp = new Set<string>();
+  /** When each group that is down went down, by the monotonic clock. */
+  readonly #downSince = new Map<string, number>();
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: GroupWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    for (const health of this.#options.readHealth()) this.#look(health);
+    this.#cancelTimer = this.#options.clock.after(lookEveryMs, () => this.start());
+  }
+
+  stop(): void {
+    this.#cancelTimer?.();
+  }
+
+  #look({ groupId, ready, reason }: GroupHealth): void {
+    const since = this.#downSince.get(groupId);
+    if (ready) {
+      this.#wereUp.add(groupId);
+      if (since !== undefined) this.#reportUp(groupId, since);
+    } else if (since === undefined && this.#wereUp.has(groupId)) {
+      this.#downSince.set(groupId, this.#options.clock.monotonic());
+      this.#options.logger.error("group down", { groupId, reason });
+    }
+  }
+
+  #reportUp(groupId: string, since: number): void {
+    this.#downSince.delete(groupId);
+    const downMs = Math.round(this.#options.clock.monotonic() - since);
+    this.#options.logger.info("group up", { groupId, downMs });
+  }
+}

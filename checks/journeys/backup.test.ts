@@ -1,0 +1,217 @@
+import { execFile } from "node:child_process";
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type BrokerProcess, mainFile, runBroker, startBroker } from "../harness/broker-process.ts";
+import { Client, type EventBody } from "../harness/client.ts";
+import { accept, type Receiver, startReceiver } from "../harness/receiver.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command line as an operator does. */
+function stele(...args: readonly string[]): Promise<Outcome> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [mainFile, ...args], (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+const topic = "backup/load";
+const publishersMax = 8;
+
+/** Publishes from several connections until it is told to stop. */
+class Load {
+  /** Acknowledged events, in the order of their answers. */
+  readonly acknowledged: string[] = [];
+  readonly #client: Client;
+  #isStopped = false;
+  readonly #running: Promise<unknown>;
+
+  constructor(client: Client) {
+    this.#client = client;
+    this.#running = Promise.all(Array.from({ length: publishersMax }, (_, index) => this.#run(index)));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  async #run(publisher: number): Promise<void> {
+    for (let number = 0; !this.#isStopped; number += 1) {
+      const content = `${publisher}-${number} ${"x".repeat(200)}`;
+      const { eventId } = await this.#client.publish(topic, content, { "svc-publisher": String(publisher) });
+      this.acknowledged.push(eventId);
+    }
+  }
+}
+
+/** What a broker answers about an event: its content and its proof, as bytes on the wire. */
+async function readAll(client: Client, eventIds: readonly string[]): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for (const eventId of eventIds) {
+    for (const operation of ["getEvent", "proof"]) {
+      texts.push((await client.http.send({ method: "GET", path: `/rest/${operation}?eventId=${eventId}` })).text);
+    }
+  }
+  return texts;
+}
+
+async function withBroker<Result>(dataDir: string, use: (client: Client, broker: BrokerProcess) => Promise<Result>) {
+  await using broker = await startBroker({ dataDir });
+  await using client = new Client(broker.url);
+  const result = await use(client, broker);
+  expect((await broker.stop()).code).toBe(0);
+  return result;
+}
+
+function sequenceOf(event: EventBody | undefined): number {
+  return Number(event?.eventId.split("-")[1]);
+}
+
+/** Publishes all the time while the backup is made. */
+async function makeUnderLoad(
+  client: Client,
+  { data, backup, receiver }: { readonly data: string; readonly backup: string; readonly receiver: Receiver },
+) {
+  await client.open(topic);
+  await client.subscribe({ topic, url: receiver.url, offset: "OFFSET_FIRST" });
+  const load = new Load(client);
+  await until("the load runs", () => load.acknowledged.length > 300);
+  const before = [...load.acknowledged];
+  const outcome = await stele("backup", backup, "--data-dir", data);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  const during = load.acknowledged.length - before.length;
+  await load.stop();
+  expect(during).toBeGreaterThan(0);
+  return { before, answers: await readAll(client, before) };
+}
+
+describe("a backup of a broker under load", () => {
+  it("restores to a broker with the same events and proofs, which is silent until it is activated", async () => {
+    using folder = createTempFolder();
+    const [data, backup, restored] = ["data", "backup", "restored"].map((name) => join(folder.path, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await using receiver = await startReceiver();
+    const { before, answers } = await withBroker(data, (client) => makeUnderLoad(client, { data, backup, receiver }));
+    expect(await stele("restore", backup, "--data-dir", restored)).toMatchObject({ code: 0, stderr: "" });
+    const called = receiver.attempts.length;
+
+    const head = await withBroker(restored, async (client, broker) => {
+      expect(broker.stderr()).toMatch(/Callbacks +paused/);
+      expect(await readAll(client, before)).toEqual(answers);
+      await client.publish(topic, "after the restore");
+      const { sequenceNumber } = await client.state(topic);
+      expect(sequenceNumber).toBeGreaterThan(before.length);
+      return sequenceNumber;
+    });
+    expect(receiver.attempts.length).toBe(called);
+
+    expect(await stele("scrub", "--data-dir", restored)).toMatchObject({ code: 0 });
+    expect(await stele("activate", "--data-dir", restored)).toMatchObject({ code: 0 });
+    receiver.forget();
+    await withBroker(restored, async () => {
+      await receiver.waitFor("the restored broker delivers", () => sequenceOf(receiver.accepted().at(-1)) === head, {
+        timeoutMs: 90_000,
+      });
+    });
+    const sequences = receiver.accepted().map(sequenceOf);
+    expect(sequences).toEqual(sequences.map((_, index) => (sequences[0] ?? 0) + index));
+  });
+});
+
+describe("a folder", () => {
+  const folder = createTempFolder();
+  const path = (name: string): string => join(folder.path, name);
+
+  beforeAll(async () => {
+    await withBroker(path("data"), async (client) => {
+      await client.open(topic);
+      await client.publish(topic, "one");
+      expect(
+        await stele("key", "create", "--principal", "a", "--role", "admin", "--data-dir", path("data")),
+      ).toMatchObject({ code: 0 });
+      expect(await stele("backup", path("running"), "--data-dir", path("data"))).toMatchObject({ code: 0 });
+      cpSync(path("data"), path("copied"), { recursive: true });
+    });
+    expect(await stele("backup", path("stopped"), "--data-dir", path("data"))).toMatchObject({ code: 0 });
+    return () => folder[Symbol.dispose]();
+  });
+
+  it.each(["running", "stopped"])("of a %s broker is backed up with its keys, for its owner alone", (name) => {
+    const names = ["backup.json", "chain.sqlite", "keys.sqlite", "signer.key", "store.sqlite"];
+    expect(readdirSync(path(name)).toSorted()).toEqual(names);
+    for (const file of names) expect(statSync(join(path(name), file)).mode & 0o777).toBe(0o600);
+    expect(statSync(path(name)).mode & 0o777).toBe(0o700);
+  });
+
+  it("that was copied from a running broker is not taken for a backup", async () => {
+    const outcome = await stele("restore", path("copied"), "--data-dir", path("never"));
+    expect(outcome).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/copied is not a whole backup.*`stele backup` makes one/),
+    });
+    expect(existsSync(path("never"))).toBe(false);
+  });
+
+  it("that is a backup is not started on, and stays as it is", async () => {
+    const before = readdirSync(path("stopped"));
+    const { code, stderr } = await runBroker({ dataDir: path("stopped") });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/is a backup, which a start would change: restore it/);
+    expect(readdirSync(path("stopped")).filter((name) => name !== "lock")).toEqual(before);
+  });
+
+  it("that is not empty is neither backed up nor restored to", async () => {
+    expect(await stele("backup", path("stopped"), "--data-dir", path("data"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/exists and is not an empty folder/),
+    });
+    expect(await stele("restore", path("running"), "--data-dir", path("data"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/data is not empty: restore to a new folder/),
+    });
+  });
+
+  it("with a changed file is not restored, and nothing is left of the attempt", async () => {
+    cpSync(path("running"), path("changed"), { recursive: true });
+    const file = join(path("changed"), "chain.sqlite");
+    const bytes = readFileSync(file);
+    bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+    writeFileSync(file, bytes);
+    const outcome = await stele("restore", path("changed"), "--data-dir", path("never"));
+    expect(outcome).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/chain\.sqlite is not as it was when the backup was made/),
+    });
+    expect(existsSync(path("never"))).toBe(false);
+  });
+});
+
+it("a broker that stops while it makes a backup leaves nothing of it", async () => {
+  using folder = createTempFolder();
+  const [data, backup] = [join(folder.path, "data"), join(folder.path, "backup")];
+  await using receiver = await startReceiver({ behaviour: accept });
+  await using broker = await startBroker({ dataDir: data });
+  await using client = new Client(broker.url);
+  await client.open(topic);
+  await client.subscribe({ topic, url: receiver.url });
+  await client.publish(topic, "one");
+  writeFileSync(
+    join(data, "backup.request"),
+    JSON.stringify({ id: "0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11", target: backup }),
+  );
+  await until("the broker takes the request", () => !existsSync(join(data, "backup.request")));
+  expect((await broker.stop()).code).toBe(0);
+  expect(!existsSync(backup) || existsSync(join(backup, "backup.json"))).toBe(true);
+});

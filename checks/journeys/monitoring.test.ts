@@ -1,0 +1,166 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { findProgram } from "../harness/find-program.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { useReceivers, useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+const docs = (name: string): string => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
+const alertsFile = docs("monitoring/alerts.yaml");
+const canRunPromtool = process.env["CHECKS_PROMTOOL"] === "required" || findProgram("promtool") !== undefined;
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
+}
+
+// The file is compared with Grafana's model below.
+const dashboard = JSON.parse(readFileSync(docs("monitoring/dashboard.json"), "utf8")) as {
+  readonly panels: readonly Panel[];
+};
+const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+
+const running = useWorld(embeddedWorld, { env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
+const startReceiver = useReceivers();
+let text: string;
+/** Metrics of Stele by name, with type and meaning. */
+let metrics: ReadonlyMap<string, { readonly type: string; readonly help: string }>;
+
+beforeAll(async () => {
+  const { client } = running();
+  const receiver = await startReceiver();
+  await client.open("monitoring");
+  await client.subscribe({ topic: "monitoring", url: receiver.url });
+  await client.publish("monitoring", "x");
+  await receiver.waitForCount(1);
+  text = (await client.http.send({ method: "GET", path: "/metrics" })).text;
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
+  metrics = new Map(
+    [...text.matchAll(/^# HELP (stele_\S+) (.*)$/gm)].map(([, name = "", help = ""]) => [
+      name,
+      { type: types.get(name) ?? "", help },
+    ]),
+  );
+});
+
+function toRow(name: string): string {
+  const { type, help } = metrics.get(name) ?? { type: "", help: "" };
+  return `| \`${name}\` | ${type} | ${help} |`;
+}
+
+/** The names of metrics in an expression. */
+function namesIn(expression: string): readonly string[] {
+  return [...expression.matchAll(/\b(?:stele|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name);
+}
+
+/** Names that the page has at least one series of. */
+function shown(): ReadonlySet<string> {
+  return new Set([...text.matchAll(/^([a-z0-9_]+)[{ ]/gm)].map(([, name = ""]) => name));
+}
+
+describe("/metrics", () => {
+  it("has a name by the conventions for each type", () => {
+    for (const [name, { type, help }] of metrics) {
+      expect([name, name.endsWith("_total")]).toEqual([name, type === "counter"]);
+      expect([name, help.endsWith(".")]).toEqual([name, true]);
+    }
+    expect(text).not.toMatch(/^# TYPE \S+_total gauge$/m);
+  });
+
+  it("has series of every label from the start", () => {
+    for (const line of [
+      'stele_delivery_attempt_duration_seconds_count{outcome="failed"} 0',
+      'stele_delivery_attempt_duration_seconds_count{outcome="gone"} 0',
+      'stele_callback_lookups_total{outcome="timed-out"} 0',
+      'stele_connections_ended_total{reason="slow"} 0',
+      'stele_reorganisations_total{group="1"} 0',
+      'stele_chain_damaged_total{group="1",outcome="unmended"} 0',
+      'stele_tails_ended_total{reason="stalled"} 0',
+      'stele_subscriptions_suspended{group="1"} 0',
+      'stele_delivery_lag_events{group="1"} 0',
+      'stele_delivery_lag_seconds{group="1"} 0',
+    ]) {
+      expect(text.split("\n")).toContain(line);
+    }
+    const empty = [...metrics.keys()].filter((name) => !new RegExp(`^${name}(_count)?[{ ]`, "m").test(text));
+    // Set by a round of the search for damage, and in a cluster.
+    expect(empty).toEqual([
+      "stele_scrubbed_block",
+      "stele_chain_scrubbed_block",
+      "stele_scrub_ended_timestamp_seconds",
+    ]);
+  });
+
+  it("counts the connections of each listener and the bytes of each file", () => {
+    expect(text).toMatch(/^stele_http_connections\{listener="HTTP"\} [1-9]/m);
+    expect(text).toMatch(/^stele_data_bytes\{part="chain"\} [1-9]/m);
+    expect(text).toMatch(/^stele_data_bytes\{part="store_log"\} \d/m);
+    expect(text).toMatch(/^stele_disk_free_bytes [1-9]/m);
+  });
+
+  // `npx vitest run checks/journeys/monitoring -u` updates the table.
+  it("is described in docs/monitoring.md", async () => {
+    const page = readFileSync(docs("monitoring.md"), "utf8");
+    const rows = [...metrics.keys()].toSorted().map(toRow);
+    const [head, end] = ["|---|---|---|\n", "<!-- end of table -->"];
+    const before = page.slice(0, page.indexOf(head) + head.length);
+    await expect(`${before}${rows.join("\n")}\n${page.slice(page.indexOf(end))}`).toMatchFileSnapshot(
+      docs("monitoring.md"),
+    );
+  });
+
+  it.runIf(canRunPromtool)("passes promtool check metrics without a word", () => {
+    expect(execFileSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" })).toBe("");
+  });
+});
+
+describe("the dashboard and the alert rules", () => {
+  it("use metrics that the broker has", () => {
+    const names = [...expressions, readFileSync(alertsFile, "utf8")].flatMap(namesIn);
+    expect(names.length).toBeGreaterThan(30);
+    expect(names.filter((name) => !shown().has(name))).toEqual([]);
+  });
+
+  it("the dashboard fits Grafana's model", () => {
+    expect(dashboard).toMatchObject({
+      uid: expect.stringMatching(/^[A-Za-z0-9_-]{1,40}$/),
+      title: expect.any(String),
+      schemaVersion: expect.any(Number),
+      time: { from: expect.any(String), to: expect.any(String) },
+      templating: { list: expect.any(Array) },
+    });
+    expect(dashboard).not.toHaveProperty("id");
+    const { panels } = dashboard;
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const places = new Set<string>();
+    for (const { type, title, gridPos, targets = [] } of panels) {
+      expect(["row", "stat", "timeseries"]).toContain(type);
+      expect(title).not.toBe("");
+      expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
+      expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          expect(places.has(`${x} ${y}`)).toBe(false);
+          places.add(`${x} ${y}`);
+        }
+      }
+    }
+  });
+
+  it.runIf(canRunPromtool)("pass promtool check rules", () => {
+    using folder = createTempFolder();
+    const file = join(folder.path, "dashboard.yaml");
+    const filled = expressions.map((expr) => expr.replaceAll("$__rate_interval", "5m").replaceAll("$", ""));
+    const rules = filled.map((expr, index) => ({ record: `dashboard:${index}`, expr }));
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
+    for (const checked of [alertsFile, file]) {
+      expect(execFileSync("promtool", ["check", "rules", checked], { encoding: "utf8" })).toMatch(/SUCCESS/);
+    }
+  });
+});
