@@ -27,6 +27,7 @@ const issuer = z.strictObject({
   rolesClaim: claim.default("roles"),
   roles: z.record(z.string(), roleNames).default({}),
   defaultRoles: roleNames.default([]),
+  lastingRoles: roleNames.default([]),
   aclClaim: claim.optional(),
 });
 
@@ -50,7 +51,8 @@ export function findTokenProblems(
 ): readonly string[] {
   return issuers.flatMap((one, index) => {
     const path = `access.tokens[${index}]`;
-    const unknown = [...one.defaultRoles, ...Object.values(one.roles).flat()].find((role) => !isRole(role));
+    const named = [...one.defaultRoles, ...one.lastingRoles, ...Object.values(one.roles).flat()];
+    const unknown = named.find((role) => !isRole(role));
     const others = issuers.slice(0, index);
     return [
       ...(unknown === undefined ? [] : [`${path}: ${unknown} is no role`]),

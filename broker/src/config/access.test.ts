@@ -60,6 +60,7 @@ it("reads token issuers, with defaults", () => {
       rolesClaim: "roles",
       roles: {},
       defaultRoles: [],
+      lastingRoles: [],
     },
   ]);
 });

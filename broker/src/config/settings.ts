@@ -68,7 +68,7 @@ export const settings = {
   allowedOrigins: list({
     section: "Listening",
     description:
-      "Origins whose web pages may call, such as `https://console.example.org`, or `*` for every page; browsers get CORS headers for them. Pages of other origins get 403.",
+      "Origins whose web pages may call, such as `https://console.example.org`, or `*` for every page; browsers get CORS headers for them. Pages of other origins get 403, and so does every page that calls `/admin`, `/metrics` or the operators' listener.",
     default: [],
     rule: "a list of origins as browsers write them, such as https://console.example.org, or *",
     checkEntry: isOrigin,

@@ -1,3 +1,16 @@
+/** Stands for what is not shown. */
+const hidden = "hidden";
+
+/** A callback address without what is most often a secret: user name, password, fragment, and the values of its query. */
+export function withoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return "";
+  const { origin, pathname, searchParams } = new URL(url);
+  const query = [...searchParams].map(([name, value]) =>
+    value === "" ? hidden : `${encodeURIComponent(name)}=${hidden}`,
+  );
+  return `${origin}${pathname}${query.length === 0 ? "" : `?${query.join("&")}`}`;
+}
+
 /** The receiver of a callback address: scheme, host and port, normalised. Undefined for a text that is not an address. */
 export function findReceiver(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;

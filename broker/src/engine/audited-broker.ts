@@ -15,6 +15,7 @@ import type {
   GroupHealth,
   ListCall,
   ListResult,
+  NamedFilter,
   NodeHealth,
   NodeListing,
   OnSettled,
@@ -114,6 +115,10 @@ export class AuditedBroker implements Broker {
     return this.#calls.authenticate(credential, origin);
   }
 
+  mayConnect(findAddress: () => string | undefined): boolean {
+    return this.#calls.mayConnect(findAddress);
+  }
+
   admit(caller: Caller): void {
     this.#askNow({ caller, action: "connect", subject: {} }, () => this.#calls.admit(caller));
   }
@@ -182,11 +187,12 @@ export class AuditedBroker implements Broker {
     return this.#calls.node(caller);
   }
 
-  /** Everybody may ask for health; who sees its details is no refusal. */
-  authorize(caller: Caller, action: Action): void {
+  /** Everybody may ask for health; who sees its details is no refusal. Whoever asks about a filter looks at nothing. */
+  authorize(caller: Caller, action: Action, named?: NamedFilter): void {
     if (action === "inspect") return this.#calls.authorize(caller, action);
-    this.#askNow({ caller, action, subject: {} }, () => this.#calls.authorize(caller, action));
-    this.#trail.looked(caller, action);
+    const subject = { groupId: named?.groupId, topic: named?.topic };
+    this.#askNow({ caller, action, subject }, () => this.#calls.authorize(caller, action, named));
+    if (named === undefined) this.#trail.looked(caller, action);
   }
 
   async #change<Result>(

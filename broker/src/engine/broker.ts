@@ -19,6 +19,9 @@ export interface TopicCall {
   readonly groupId: string | undefined;
 }
 
+/** A topic or filter that a right is asked for. */
+export type NamedFilter = TopicCall;
+
 export interface PublishCall extends TopicCall {
   readonly content: Uint8Array;
   readonly extensions: Extensions;
@@ -360,6 +363,8 @@ export interface Broker {
    * by each call. A gateway makes its callers with the answer. The answer to a wrong one may come late.
    */
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal>;
+  /** Whether a listener takes a new connection. Else it closes it unread: from its address, wrong credentials flood. */
+  mayConnect(findAddress: () => string | undefined): boolean;
   /** Whether the caller may be connected; asked by a protocol whose connections have no session. @throws BrokerError 100701, 200207. */
   admit(caller: Caller): void;
   /**
@@ -387,6 +392,9 @@ export interface Broker {
   health(caller: Caller): readonly GroupHealth[];
   /** Undefined where this process has the store alone. */
   node(caller: Caller): NodeHealth | undefined;
-  /** Checks only a right, for answers that a gateway gives without the broker or builds once for many callers. @throws BrokerError 100702. */
-  authorize(caller: Caller, action: Action): void;
+  /**
+   * Checks only a right, for answers that a gateway gives without the broker or builds once for many callers; one to a filter where `named` is given.
+   * @throws BrokerError 100701, 100702, 200207.
+   */
+  authorize(caller: Caller, action: Action, named?: NamedFilter): void;
 }

@@ -160,16 +160,14 @@ class Engine implements RunningBroker {
     this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));
     const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend: this.#suspend });
     const [health, nodes] = [this.#health, options.cluster];
-    const operating = { ...parts, ...health, access, events, ownership, nodes, trail };
+    const proofs = new ProofQuery({ ...parts, events, inspectBlock: (...place) => this.#inspectBlock(...place) });
+    const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, trail };
     this.operator = createOperator({ ...operating, sessions: this.#sessions });
     const guarded = new GuardedBroker({
-      access,
-      groups: this.#groups,
-      inlet,
-      topics,
+      ...serving,
       topicQuota,
       events,
-      proofs: new ProofQuery({ ...parts, events, inspectBlock: (group, block) => this.#inspectBlock(group, block) }),
+      proofs,
       sessions: this.#sessions,
       tails: new Tails({ ...parts, access, findStart, sessions: this.#sessions }),
       subscriptions: this.#subscriptions,

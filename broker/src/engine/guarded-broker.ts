@@ -15,6 +15,7 @@ import type {
   GroupHealth,
   ListCall,
   ListResult,
+  NamedFilter,
   NodeHealth,
   NodeListing,
   OnSettled,
@@ -168,6 +169,10 @@ export class GuardedBroker implements Broker {
     return this.#options.access.authenticate(credential, origin);
   }
 
+  mayConnect(findAddress: () => string | undefined): boolean {
+    return this.#options.access.mayConnect(findAddress);
+  }
+
   admit(caller: Caller): void {
     this.#options.access.admit(caller);
     this.#options.access.countConnection(caller);
@@ -198,7 +203,7 @@ export class GuardedBroker implements Broker {
   }
 
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
-    this.#options.access.authorize(caller, "subscribe", call);
+    this.#options.access.authorizeCallback(caller, call);
     return this.#options.subscriptions.subscribe(caller, call);
   }
 
@@ -251,8 +256,8 @@ export class GuardedBroker implements Broker {
     return this.#options.nodeHealth();
   }
 
-  authorize(caller: Caller, action: Action): void {
-    this.#options.access.authorize(caller, action);
+  authorize(caller: Caller, action: Action, named?: NamedFilter): void {
+    this.#options.access.authorize(caller, action, named);
   }
 }
 

@@ -66,6 +66,11 @@ export class Access {
       : this.#judge(found, origin);
   }
 
+  /** Whether a listener takes a new connection. */
+  mayConnect(findAddress: () => string | undefined): boolean {
+    return this.#failed?.mayConnect(findAddress) ?? true;
+  }
+
   /** Slows a principal that has no rights at all. */
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
@@ -101,6 +106,20 @@ export class Access {
     const [first] = actions;
     const allowed = actions.find((action) => this.isAllowed(caller, action, named));
     this.authorize(caller, allowed ?? first, named);
+  }
+
+  /**
+   * Callbacks outlast a token: they are made by what its principal may have without one. Where that does not contain the filter, nothing would be
+   * delivered. @throws BrokerError as {@link authorize}.
+   */
+  authorizeCallback(caller: Caller, named: Named & { readonly topic: string }): void {
+    this.authorize(caller, "subscribe", named);
+    const { principal } = caller;
+    if (principal.kind !== "known" || principal.token === undefined) return;
+    const receives = this.#receiver(principal.id, orDefaultGroup(named.groupId, this.#defaultGroupId));
+    if (this.#policy.mayDeliver(principal.id) && receives(named.topic)) return;
+    const remedy = "create a key for its principal, or give its issuer lastingRoles, with the right to subscribe";
+    throw new BrokerError("accessDenied", { details: `callbacks outlast a token; ${remedy} to ${quote(named.topic)}` });
   }
 
   /** Whether somebody who is admitted has a right. */
@@ -236,12 +255,13 @@ export class Access {
     throw new BrokerError("accessDenied", { details });
   }
 
-  #receiver(owner: Owner, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
+  #receiver(owner: Owner, groupId: string): Receiver {
     return within(namesOfOwner(owner), (topic) => this.#policy.mayReceive(owner, { groupId, topic }));
   }
 }
 
-type Receiver = (topic: TopicName | TopicFilter) => boolean;
+/** Takes a topic or a filter. */
+type Receiver = (topic: string) => boolean;
 
 /** A tenant's `#` matches the topic that is called as the tenant itself is, which no client of it can name. */
 function within(names: TenantNames | undefined, mayReceive: Receiver): Receiver {

@@ -1,7 +1,7 @@
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type LogFields, silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
-import { addressesMax, FailedLogIns, heldMs, heldPerAddressMax } from "./failed-log-ins.ts";
+import { addressesMax, FailedLogIns, floodConnectionsMax, heldMs, heldPerAddressMax } from "./failed-log-ins.ts";
 
 let clock: VirtualClock;
 let lines: (LogFields | undefined)[];
@@ -38,6 +38,40 @@ it("slows no other address", () => {
 it("closes the connections of those beyond what may wait", async () => {
   noteMany("10.0.0.1", 20 + heldPerAddressMax);
   expect(await note("10.0.0.1")).toBe(false);
+});
+
+const mayConnect = (address: string | undefined): boolean => failed.mayConnect(() => address);
+
+const countTaken = (tries: number): number =>
+  Array.from({ length: tries }, () => mayConnect("10.0.0.1")).filter((isTaken) => isTaken).length;
+
+describe("new connections", () => {
+  it("are all taken, and nobody's address is asked for, while no address has as many waiting as may wait", () => {
+    noteMany("10.0.0.1", 20 + heldPerAddressMax - 1);
+    for (let count = 0; count < 2 * floodConnectionsMax; count += 1) {
+      expect(failed.mayConnect(() => expect.fail("nobody floods"))).toBe(true);
+    }
+  });
+
+  it("of an address with so many are few, and all those of others are taken", async () => {
+    noteMany("10.0.0.1", 20 + heldPerAddressMax);
+    expect(countTaken(10_000)).toBe(floodConnectionsMax);
+    expect([mayConnect("10.0.0.2"), mayConnect(undefined)]).toEqual([true, true]);
+    await clock.advance(heldMs / 2);
+    expect(countTaken(10_000)).toBe((floodConnectionsMax * heldMs) / 2_000);
+  });
+
+  it("are all taken again once fewer wait", async () => {
+    noteMany("10.0.0.1", 20 + heldPerAddressMax);
+    await clock.advance(heldMs);
+    expect(countTaken(1_000)).toBe(1_000);
+  });
+
+  it("of a /64 of IPv6 count together", () => {
+    noteMany("2001:db8:1:2::1", 20 + heldPerAddressMax);
+    for (let count = 0; count < floodConnectionsMax; count += 1) mayConnect(`2001:db8:1:2::${count}`);
+    expect([mayConnect("2001:db8:1:2::ffff"), mayConnect("2001:db8:1:3::1")]).toEqual([false, true]);
+  });
 });
 
 it("counts a /64 of IPv6 as one address", () => {

@@ -20,6 +20,8 @@ export const heldMs = 1_000;
 export const heldPerAddressMax = 100;
 /** The same of all addresses together. */
 const heldMax = 2_000;
+/** New connections of an address with so many waiting that may come at once, and each second; further ones are closed unread. */
+export const floodConnectionsMax = 100;
 /** Addresses that are remembered; a further one takes the place of the one that was quiet for longest. */
 export const addressesMax = 10_000;
 /** Lines of the log about failed log-ins that may come at once; each second brings one more. */
@@ -31,13 +33,15 @@ interface Address {
 }
 
 /**
- * Slows whoever tries credentials: past a few, the answer to a wrong one comes late. The right one is never slowed, so that nobody can lock out others who come
- * from the same address.
+ * Slows whoever tries credentials: past a few, the answer to a wrong one comes late. A right one on a connection that is open is never slowed, so that nobody
+ * can end the work of others who come from the same address. While an address floods, its new connections are few.
  */
 export class FailedLogIns {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #addresses = new Map<string, Address>();
+  /** New connections of addresses that have {@link heldPerAddressMax} waiting. */
+  readonly #floods = new Map<string, Allowance>();
   readonly #lines: Allowance;
   #held = 0;
   #omitted = 0;
@@ -51,22 +55,36 @@ export class FailedLogIns {
   /** Notes a failed log-in. Undefined where it is answered at once; else whether it is answered at all, once the time for that has come. */
   note(origin: LogInOrigin, reason: string): Promise<boolean> | undefined {
     this.#log(origin, reason);
-    const address = this.#find(toNetwork(origin.address ?? ""));
+    const network = toNetwork(origin.address ?? "");
+    const address = this.#find(network);
     if (address.allowance.take()) return undefined;
     if (address.held >= heldPerAddressMax || this.#held >= heldMax) return Promise.resolve(false);
-    return this.#hold(address);
+    return this.#hold(network, address);
   }
 
-  #hold(address: Address): Promise<boolean> {
+  /** Whether a new connection is taken: of an address from which wrong credentials flood, few are, and a refused one costs little. */
+  mayConnect(findAddress: () => string | undefined): boolean {
+    if (this.#floods.size === 0) return true;
+    return this.#floods.get(toNetwork(findAddress() ?? ""))?.take() ?? true;
+  }
+
+  #hold(network: string, address: Address): Promise<boolean> {
     address.held += 1;
     this.#held += 1;
+    if (address.held === heldPerAddressMax) this.#beginFlood(network);
     return new Promise((resolve) => {
       this.#clock.after(heldMs, () => {
+        if (address.held === heldPerAddressMax) this.#floods.delete(network);
         address.held -= 1;
         this.#held -= 1;
         resolve(true);
       });
     });
+  }
+
+  #beginFlood(network: string): void {
+    const size = { atOnce: floodConnectionsMax, perSecond: floodConnectionsMax };
+    this.#floods.set(network, new Allowance(size, this.#clock));
   }
 
   /** The latest is last, so that the first is the one to forget. */

@@ -160,13 +160,6 @@ export class KeyRing {
     return union.rules;
   }
 
-  recall(owner: Owner): Principal {
-    const rules = this.rulesOf(owner);
-    const tenant = this.#entriesOf(owner)[0]?.principal.tenant;
-    if (rules === undefined) return { kind: "rejected", reason: "its owner is not known" };
-    return { kind: "known", id: owner, tenant, rules, expiresAt: undefined, keyId: undefined };
-  }
-
   #entriesOf(owner: Owner): readonly Entry[] {
     const ids = [...(this.#byOwner.get(owner) ?? [])];
     return ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined);

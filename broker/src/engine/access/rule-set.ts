@@ -5,10 +5,18 @@ import { topicCharactersMax } from "../../domain/topic-name.ts";
 /** Decisions that one set of rules remembers. A client that publishes to more topics has them decided again. */
 const decisionsKeptMax = 100;
 
+interface Decided {
+  readonly action: RuleAction;
+  readonly groupId: string;
+  readonly topic: string;
+}
+
 /** The rules of one principal. It remembers its latest decisions: a publish asks each time. */
 export class RuleSet {
   readonly rules: readonly BoundRule[];
-  readonly #kept = new Map<string, boolean>();
+  /** By action, group and topic. */
+  readonly #kept = new Map<RuleAction, Map<string, Map<string, boolean>>>();
+  #keptCount = 0;
 
   constructor(rules: readonly BoundRule[]) {
     this.rules = rules;
@@ -19,13 +27,22 @@ export class RuleSet {
     if (topic === undefined || groupId === undefined || isTooLong({ groupId, topic })) {
       return isAllowed(this.rules, action, scope);
     }
-    const key = `${action} ${groupId}\n${topic}`;
-    const kept = this.#kept.get(key);
+    const kept = this.#kept.get(action)?.get(groupId)?.get(topic);
     if (kept !== undefined) return kept;
     const decision = isAllowed(this.rules, action, scope);
-    if (this.#kept.size >= decisionsKeptMax) this.#kept.clear();
-    this.#kept.set(key, decision);
+    this.#keep({ action, groupId, topic }, decision);
     return decision;
+  }
+
+  #keep({ action, groupId, topic }: Decided, decision: boolean): void {
+    if (this.#keptCount >= decisionsKeptMax) {
+      this.#kept.clear();
+      this.#keptCount = 0;
+    }
+    const byGroup = this.#kept.get(action) ?? new Map<string, Map<string, boolean>>();
+    const byTopic = byGroup.get(groupId) ?? new Map<string, boolean>();
+    this.#kept.set(action, byGroup.set(groupId, byTopic.set(topic, decision)));
+    this.#keptCount += 1;
   }
 }
 

@@ -43,3 +43,9 @@ it("a rule for administration gives it to nobody with a tenant", () => {
   expect(own.policy.allows(own.caller, "administer", scope)).toBe(false);
   expect(none.policy.allows(none.caller, "administer", scope)).toBe(true);
 });
+
+it("recalls nobody for an owner that has neither a key nor lasting roles", () => {
+  const { policy } = policyOf("acme");
+  expect(policy.recall("acme/other" as never)).toMatchObject({ kind: "rejected" });
+  expect(policy.recall("acme/shop" as never)).toMatchObject({ kind: "known", id: "acme/shop", tenant: "acme" });
+});

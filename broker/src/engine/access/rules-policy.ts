@@ -1,8 +1,10 @@
 import type { RuleAction } from "../../domain/access-rule.ts";
+import { tenantOf } from "../../domain/quota.ts";
 import type { Caller, Owner, Principal } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Action, Policy, Scope } from "./policy.ts";
+import type { RuleSet } from "./rule-set.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import { namesOf } from "./tenant.ts";
 import { TokenRing } from "./token-ring.ts";
@@ -40,7 +42,9 @@ export class RulesPolicy implements Policy {
   findFault(principal: Principal): string | undefined {
     if (principal.kind === "rejected" && principal.error !== undefined) throw principal.error;
     const isByToken = principal.kind === "known" && principal.token !== undefined;
-    return isByToken ? this.#tokens?.findFault(principal) : this.#keys.findFault(principal);
+    if (isByToken) return this.#tokens?.findFault(principal);
+    const isByLasting = principal.kind === "known" && principal.keyId === undefined && this.#hasLasting(principal.id);
+    return isByLasting ? undefined : this.#keys.findFault(principal);
   }
 
   findWarning(): string | undefined {
@@ -62,15 +66,26 @@ export class RulesPolicy implements Policy {
   }
 
   mayReceive(owner: Owner, scope: Scope): boolean {
-    return this.#keys.rulesOf(owner)?.allows("subscribe", scope) ?? true; // Then nothing is delivered at all.
+    return this.#rulesOf(owner)?.allows("subscribe", scope) ?? true; // Then nothing is delivered at all.
   }
 
   mayDeliver(owner: Owner): boolean {
-    return this.#keys.isAlive(owner);
+    return this.#keys.isAlive(owner) || this.#hasLasting(owner);
   }
 
   recall(owner: Owner): Principal {
-    return this.#keys.recall(owner);
+    const rules = this.#rulesOf(owner);
+    if (rules === undefined) return { kind: "rejected", reason: "its owner is not known" };
+    return { kind: "known", id: owner, tenant: tenantOf(owner), rules, expiresAt: undefined, keyId: undefined };
+  }
+
+  #rulesOf(owner: Owner): RuleSet | undefined {
+    return this.#keys.rulesOf(owner) ?? this.#tokens?.lasting.of(owner);
+  }
+
+  /** Whoever has or had a key is judged by keys alone: the end of the last one ends everything. */
+  #hasLasting(owner: Owner): boolean {
+    return this.#keys.rulesOf(owner) === undefined && this.#tokens?.lasting.of(owner) !== undefined;
   }
 }
 

@@ -13,6 +13,8 @@ export interface TokenMapping {
   readonly roles: ReadonlyMap<string, readonly string[]>;
   /** Roles of everybody with a token. */
   readonly defaultRoles: readonly string[];
+  /** Roles of each of its principals while no token of it is valid: for callbacks and wills. */
+  readonly lastingRoles: readonly string[];
   /** Holds rules; undefined where tokens bring none of their own. */
   readonly aclClaim: string | undefined;
 }

@@ -19,6 +19,7 @@ const plain: TokenMapping = {
   rolesClaim: "realm_access.roles",
   roles: new Map([["writer", ["producer"]]]),
   defaultRoles: [],
+  lastingRoles: [],
   aclClaim: undefined,
 };
 const ownRules = [{ actions: ["read"], filter: "a/#" }];

@@ -3,6 +3,7 @@ import { type AccessRule, bindRules } from "../../domain/access-rule.ts";
 import type { ForwardClock } from "../../lib/forward-clock.ts";
 import type { TokenVerdict, TokenVerifier, VerifiedToken } from "../../ports/token-verifier.ts";
 import { type Known, type Owner, toOwnerId, type Principal, type Rejected } from "./caller.ts";
+import { LastingRules } from "./lasting-rules.ts";
 import { RuleSet } from "./rule-set.ts";
 import { ClaimsFault, readClaims, type TokenMapping } from "./token-claims.ts";
 
@@ -34,11 +35,14 @@ export interface TokenRingParts extends TokenOptions {
 /** Knows callers by signed tokens. A token is verified once, and remembered by its digest until it expires. */
 export class TokenRing {
   readonly #parts: TokenRingParts;
+  /** What principals may have when their tokens are over. */
+  readonly lasting: LastingRules;
   readonly #known = new Map<string, Known>();
   readonly #verifying = new Map<string, Promise<Known | Rejected>>();
 
   constructor(parts: TokenRingParts) {
     this.#parts = parts;
+    this.lasting = new LastingRules(parts);
   }
 
   start(): Promise<void> {

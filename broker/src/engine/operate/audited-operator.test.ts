@@ -3,6 +3,7 @@ import type { AuditLine } from "../../ports/audit-log.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { formatKeyCredential } from "../access/credential.ts";
 import type { Caller } from "../access/caller.ts";
+import type { PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Operator } from "./operator.ts";
@@ -11,7 +12,7 @@ const secret = "s".repeat(43);
 const ids = { admin: "1".repeat(16), client: "2".repeat(16) };
 const roles = new Map([
   ["admin", [{ effect: "allow", actions: ["admin"] } as const]],
-  ["client", [{ effect: "allow", actions: ["open", "subscribe"], filter: "#" } as const]],
+  ["client", [{ effect: "allow", actions: ["open", "publish", "subscribe", "read"], filter: "#" } as const]],
 ]);
 
 const sha256 = (text: string): string => text;
@@ -52,6 +53,17 @@ async function subscribeTwice(): Promise<readonly string[]> {
   return made;
 }
 
+/** One event of the client, who may read it; what that wrote down is forgotten. */
+async function publish(): Promise<string> {
+  const call = { topic: "a", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+  const submitted = new Promise<PublishOutcome>((resolve) => {
+    engine.running.calls.submit(by("client"), call, resolve);
+  });
+  const outcome = await settle(submitted);
+  if (outcome.status !== "SUCCESS") throw new Error(outcome.status);
+  return outcome.eventId;
+}
+
 const page = { after: undefined, limit: 10 };
 const pause = { order: { kind: "pause" }, isDryRun: false } as const;
 
@@ -80,18 +92,23 @@ it("writes down each subscription that an order for a search changed", async () 
   expect(written).toEqual(expect.arrayContaining(made.map((subscriptionId) => ({ action: "pause", subscriptionId }))));
 });
 
-it("writes down who is refused an order or a look, and what an operator looks at", async () => {
+it("writes down who is refused an order or a look, also a look at an event that he may read as a client, and what an operator looks at", async () => {
   const [id] = (await subscribeTwice()) as [string];
   const client = by("client");
   const refused = { principal: "client", outcome: "refused", code: 100_702 };
   await expect(operator.orderSubscription(client, id, pause)).rejects.toThrow();
   await expect(operator.orderSubscriptions(client, {}, { ...pause, ...page })).rejects.toThrow();
   await expect(operator.listGroups(client)).rejects.toThrow();
+  const event = { eventId: await publish(), groupId: undefined };
+  await expect(operator.getEvent(client, event)).rejects.toThrow();
+  await expect(operator.getProof(client, event)).rejects.toThrow();
   expect(() => operator.listFigures(client)).toThrow();
   expect(lines).toMatchObject([
     { ...refused, action: "pause", subscriptionId: id },
     { ...refused, action: "pause" },
     { ...refused, action: "list groups" },
+    { ...refused, action: "show event" },
+    { ...refused, action: "show proof" },
     { ...refused, action: "list figures" },
   ]);
   lines.length = 0;
@@ -102,6 +119,7 @@ it("writes down who is refused an order or a look, and what an operator looks at
   await operator.searchTopics(admin, { groupId: undefined }, page);
   await operator.getTopic(admin, "a", undefined);
   await operator.listEvents(admin, { topic: "a", groupId: undefined, before: undefined, limit: 1 });
+  await operator.getEvent(admin, event);
   await operator.listGroups(admin);
   await operator.listNodes(admin);
   operator.listFigures(admin);
@@ -112,6 +130,7 @@ it("writes down who is refused an order or a look, and what an operator looks at
     "list topics",
     "show topic",
     "list events",
+    "show event",
   ];
   expect(lines.map(({ action }) => action)).toEqual([...looks, "list groups", "list nodes", "list figures"]);
 });

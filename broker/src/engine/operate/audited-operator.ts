@@ -1,6 +1,7 @@
 import type { Topic } from "../../domain/topic.ts";
 import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
+import type { EventCall, EventResult, ProofResult } from "../broker.ts";
 import type {
   EventsCall,
   GroupView,
@@ -78,6 +79,14 @@ export class AuditedOperator implements Operator {
   listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
     const audited = { caller, action: "list events", subject: { groupId: call.groupId, topic: call.topic } };
     return this.#look(audited, () => this.#calls.listEvents(caller, call));
+  }
+
+  getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
+    return this.#look({ caller, action: "show event", subject: call }, () => this.#calls.getEvent(caller, call));
+  }
+
+  getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
+    return this.#look({ caller, action: "show proof", subject: call }, () => this.#calls.getProof(caller, call));
   }
 
   listGroups(caller: Caller): Promise<readonly GroupView[]> {

@@ -1,9 +1,11 @@
 import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
-import type { GroupHealth, NodeHealth } from "../broker.ts";
+import type { EventCall, EventResult, GroupHealth, NodeHealth, ProofResult } from "../broker.ts";
 import type { ClusterNode } from "../../domain/node.ts";
 import type { Groups } from "../group.ts";
+import type { EventQuery } from "../query/event-query.ts";
+import type { ProofQuery } from "../query/proof-query.ts";
 import type {
   EventsCall,
   GroupView,
@@ -38,6 +40,9 @@ export interface Operator {
   searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>>;
   getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails>;
   listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>>;
+  /** Any event: an operator needs no right to its topic. */
+  getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
+  getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
   listGroups(caller: Caller): Promise<readonly GroupView[]>;
   listNodes(caller: Caller): Promise<readonly NodeView[]>;
   /** Of this node, the oldest first. */
@@ -51,6 +56,8 @@ export interface GuardedOperatorOptions {
   readonly orders: SubscriptionOperator;
   readonly sessions: SessionFinder;
   readonly topics: TopicFinder;
+  readonly events: Pick<EventQuery, "get">;
+  readonly proofs: Pick<ProofQuery, "get">;
   readonly figures: Figures;
   readonly groupHealth: () => readonly GroupHealth[];
   readonly nodeHealth: () => NodeHealth | undefined;
@@ -113,6 +120,18 @@ export class GuardedOperator implements Operator {
   async listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
     this.#authorize(caller, call.groupId);
     return this.#options.topics.listEvents(call);
+  }
+
+  async getEvent(caller: Caller, { groupId, eventId }: EventCall): Promise<EventResult> {
+    this.#authorize(caller, groupId);
+    const { groups, events } = this.#options;
+    return events.get(groups.get(groupId), eventId);
+  }
+
+  async getProof(caller: Caller, { groupId, eventId }: EventCall): Promise<ProofResult> {
+    this.#authorize(caller, groupId);
+    const { groups, proofs } = this.#options;
+    return proofs.get(groups.get(groupId), eventId);
   }
 
   async listGroups(caller: Caller): Promise<readonly GroupView[]> {

@@ -16,6 +16,7 @@ import type {
   GroupHealth,
   ListCall,
   ListResult,
+  NamedFilter,
   NodeHealth,
   NodeListing,
   OnSettled,
@@ -125,6 +126,10 @@ export class TenantBroker implements Broker {
     return this.#real.authenticate(credential, origin);
   }
 
+  mayConnect(findAddress: () => string | undefined): boolean {
+    return this.#real.mayConnect(findAddress);
+  }
+
   admit(caller: Caller): void {
     this.#real.admit(caller);
   }
@@ -198,8 +203,15 @@ export class TenantBroker implements Broker {
     return this.#real.node(caller);
   }
 
-  authorize(caller: Caller, action: Action): void {
-    this.#real.authorize(caller, action);
+  authorize(caller: Caller, action: Action, named?: NamedFilter): void {
+    const names = namesOf(caller.principal);
+    if (names === undefined || named === undefined) return this.#real.authorize(caller, action, named);
+    const naming = { view: named.topic, real: names.toRealFilter(named.topic), check: parseTopicFilter };
+    try {
+      this.#real.authorize(caller, action, { ...named, topic: naming.real });
+    } catch (error) {
+      throw inWordsOf(names, error, [naming]);
+    }
   }
 
   #onTopic<Result>(caller: Caller, call: TopicCall, run: (real: TopicCall) => Promise<Result>): Promise<Result> {

@@ -10,7 +10,7 @@ export const testCaller: Caller = {
 };
 
 type CallsOfOne = {
-  readonly [Name in Exclude<keyof Broker, "authenticate">]: Broker[Name] extends (
+  readonly [Name in Exclude<keyof Broker, "authenticate" | "mayConnect">]: Broker[Name] extends (
     caller: Caller,
     ...rest: infer Rest
   ) => infer Result
@@ -19,7 +19,7 @@ type CallsOfOne = {
 };
 
 /** An engine whose calls all come from one caller. */
-export type CalledBroker = CallsOfOne & Pick<Broker, "authenticate"> & Omit<RunningBroker, "calls">;
+export type CalledBroker = CallsOfOne & Pick<Broker, "authenticate" | "mayConnect"> & Omit<RunningBroker, "calls">;
 
 export function asCaller(broker: RunningBroker, caller: Caller = testCaller): CalledBroker {
   const { calls } = broker;
@@ -50,7 +50,8 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     health: () => calls.health(caller),
     node: () => calls.node(caller),
     authenticate: (credential, origin) => calls.authenticate(credential, origin),
+    mayConnect: (findAddress) => calls.mayConnect(findAddress),
     admit: () => calls.admit(caller),
-    authorize: (action) => calls.authorize(caller, action),
+    authorize: (action, named) => calls.authorize(caller, action, named),
   };
 }

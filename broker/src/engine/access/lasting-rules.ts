@@ -1,0 +1,46 @@
+import { type AccessRule, bindRules } from "../../domain/access-rule.ts";
+import { nobody, type Owner } from "./caller.ts";
+import { RuleSet } from "./rule-set.ts";
+import type { TokenMapping } from "./token-claims.ts";
+
+/** Owners whose rules are remembered, about 200 bytes each. Where there are more, all are forgotten. */
+const ownersKeptMax = 10_000;
+
+export interface LastingRulesParts {
+  readonly mappings: ReadonlyMap<string, TokenMapping>;
+  readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
+}
+
+/** What the settings allow the principals of tokens for as long as the settings say so, also after their tokens have expired. */
+export class LastingRules {
+  readonly #parts: LastingRulesParts;
+  readonly #known = new Map<Owner, RuleSet | undefined>();
+
+  constructor(parts: LastingRulesParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined for whom no issuer with lasting roles can name. */
+  of(owner: Owner): RuleSet | undefined {
+    if (this.#known.has(owner)) return this.#known.get(owner);
+    if (this.#known.size >= ownersKeptMax) this.#known.clear();
+    const rules = this.#find(owner);
+    this.#known.set(owner, rules);
+    return rules;
+  }
+
+  #find(owner: Owner): RuleSet | undefined {
+    if (owner === nobody) return undefined;
+    const end = owner.indexOf("/"); // A principal's own name contains none.
+    const tenant = end < 0 ? undefined : owner.slice(0, end);
+    const mapping = [...this.#parts.mappings.values()].find((one) => mayName(one, tenant));
+    if (mapping === undefined || mapping.lastingRoles.length === 0) return undefined;
+    const rules = mapping.lastingRoles.flatMap((role) => this.#parts.roles.get(role) ?? []);
+    return new RuleSet(bindRules(rules, { principal: owner.slice(end + 1), tenant }));
+  }
+}
+
+/** Of several issuers, each has a tenant of its own. */
+function mayName({ tenant, tenantClaim }: TokenMapping, asked: string | undefined): boolean {
+  return tenantClaim === undefined ? tenant === asked : asked !== undefined;
+}

@@ -1,0 +1,149 @@
+import { afterEach, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { AttachOrder, Broker } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { Caller } from "./caller.ts";
+import { formatKeyCredential } from "./credential.ts";
+import { keysReadEveryMs } from "./key-ring.ts";
+import type { TokenMapping } from "./token-claims.ts";
+
+const issuer = "https://issuer.example";
+const allows = (...actions: AccessRule["actions"]): readonly AccessRule[] => [
+  { effect: "allow", actions, filter: "${tenant}/#" },
+];
+const roles = new Map([
+  ["member", allows("open", "publish", "subscribe", "unsubscribe", "read")],
+  ["lasting", allows("subscribe", "publish")],
+  ["reader", [{ effect: "allow", actions: ["subscribe"], filter: "${tenant}/b" } as const]],
+]);
+const plain: TokenMapping = {
+  principalClaim: "sub",
+  tenant: "acme",
+  tenantClaim: undefined,
+  rolesClaim: "roles",
+  roles: new Map(),
+  defaultRoles: ["member"],
+  lastingRoles: [],
+  aclClaim: undefined,
+};
+const tokenMs = 60_000;
+const secret = "s".repeat(43);
+const keyId = "1".repeat(16);
+
+let keys: MemoryApiKeys;
+let engine: TestEngine;
+let calls: Broker;
+afterEach(() => engine.stop());
+
+/** A broker whose issuer's tokens are their principals' names, and expire after {@link tokenMs}. */
+async function start(mapping: Partial<TokenMapping>): Promise<void> {
+  keys = new MemoryApiKeys();
+  const { monotonic } = new VirtualClock();
+  const now = (): number => engine?.clock.now() ?? monotonic();
+  const verifier = {
+    start: async () => {},
+    stop: async () => {},
+    trusts: () => true,
+    findWarning: () => undefined,
+    verify: async (token: string) => {
+      const claims = { sub: token.split(".")[0] };
+      return { status: "verified", issuer, signer: "key", claims, expiresAt: now() + tokenMs } as const;
+    },
+  };
+  const tokens = { verifier, mappings: new Map([[issuer, { ...plain, ...mapping }]]) };
+  engine = await TestEngine.start({ keys: { apiKeys: keys, roles, sha256: (text) => text, tokens } });
+  calls = engine.running.calls;
+}
+
+async function by(name: string): Promise<Caller> {
+  return { ...testCaller, principal: await calls.authenticate(`${name}.b.c`, testCaller) };
+}
+
+const subscribe = (caller: Caller, topic = "#") => {
+  const rest = { groupId: undefined, format: "RESTful", offset: undefined, secret: undefined } as const;
+  return calls.subscribe(caller, { ...rest, topic, url: "http://hook/", subscriptionId: undefined });
+};
+
+async function publish(caller: Caller, topic: string): Promise<void> {
+  const call = { topic, groupId: undefined, content: new TextEncoder().encode(topic), extensions: [] };
+  const settled = new Promise((resolve) => calls.submit(caller, call, resolve));
+  await engine.clock.advance(1_000);
+  expect(await settled).toMatchObject({ status: "SUCCESS" });
+}
+
+const received = (): readonly string[] => engine.sink.attempts.map(({ event }) => event.topic);
+
+it("a subscription by a token is refused where nothing would be delivered, and says what to do", async () => {
+  await start({});
+  const shop = await by("shop");
+  await expect(subscribe(shop)).rejects.toThrow(
+    /callbacks outlast a token; create a key .* or give its issuer lastingRoles/,
+  );
+  expect(await engine.store.listSubscriptions()).toEqual([]);
+});
+
+it("lasting roles must contain the whole filter", async () => {
+  await start({ lastingRoles: ["reader"] });
+  const shop = await by("shop");
+  await expect(subscribe(shop)).rejects.toThrow("not allowed");
+  await calls.open(shop, { topic: "b", groupId: undefined });
+  await subscribe(shop, "b");
+});
+
+it("with lasting roles, callbacks go on after the token has expired", async () => {
+  await start({ lastingRoles: ["lasting"] });
+  const shop = await by("shop");
+  await calls.open(shop, { topic: "a", groupId: undefined });
+  await subscribe(shop);
+  await engine.clock.advance(2 * tokenMs);
+  await expect(calls.exist(shop, { topic: "a", groupId: undefined })).rejects.toThrow("the token is expired");
+  await publish(await by("other"), "a");
+  expect(received()).toEqual(["a"]);
+});
+
+it("whoever has a key has no lasting roles: its last key ends its callbacks", async () => {
+  await start({ lastingRoles: ["lasting"] });
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  const key = { id: keyId, digest: secret, principal: "shop", tenant: "acme", roles: ["member"], ...times };
+  expect(await keys.insertApiKey(key, 10)).toBe(true);
+  await engine.clock.advance(2 * keysReadEveryMs);
+  const principal = await calls.authenticate(formatKeyCredential({ id: keyId, secret }), testCaller);
+  const shop = { ...testCaller, principal };
+  await calls.open(shop, { topic: "a", groupId: undefined });
+  await subscribe(await by("shop"));
+  await keys.revokeApiKey(keyId, engine.clock.now());
+  await engine.clock.advance(2 * keysReadEveryMs + 1_000);
+  await publish(await by("other"), "a");
+  expect(received()).toEqual([]);
+});
+
+it.each([
+  ["lasting", 1],
+  ["reader", 0],
+])("of a session whose token has expired, the lasting role %s lets %i wills be published", async (role, count) => {
+  await start({ lastingRoles: [role] });
+  const observer = await by("observer");
+  await calls.open(observer, { topic: "gone", groupId: undefined });
+  const content = new TextEncoder().encode("gone");
+  const call = { topic: "gone", groupId: undefined, content, extensions: [] };
+  const order: AttachOrder = {
+    groupId: undefined,
+    protocol: "MQTT",
+    key: "c",
+    isClean: false,
+    windowMax: 1,
+    will: { call, delayMs: 2 * tokenMs, expiresAfterMs: undefined, opensTopic: false },
+    expiryMs: 10 * tokenMs,
+    onConnected: () => {},
+  };
+  const attaching = calls.attach(await by("device"), order, new RecordingPeer());
+  await engine.clock.settle();
+  (await attaching).detach({ expiryMs: 10 * tokenMs, isRegular: false });
+  await engine.clock.advance(3 * tokenMs);
+  const state = await calls.state(await by("late"), { topic: "gone", groupId: undefined });
+  expect(state.sequence).toBe(count);
+});
