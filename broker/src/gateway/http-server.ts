@@ -8,6 +8,7 @@ import type { Broker } from "../engine/broker.ts";
 import type { Operator } from "../engine/operate/operator.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { isOperatorsPath } from "./admin/operators-path.ts";
 import { registerAdminApi } from "./admin/v1/admin-api.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerLogIns } from "./callers/http-log-ins.ts";
@@ -33,6 +34,7 @@ import {
 import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
+import { closeFloods } from "./shared/connection/flood-gate.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
@@ -66,7 +68,7 @@ export interface HttpServerOptions {
   readonly advertisedAddress?: string | undefined;
   /** Names that a Host header may have beside IP addresses and localhost; `*.name` and `*` stand for several. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** Origins whose web pages may call; `*` for any. */
+  /** Origins whose web pages may call what is not for operators alone; `*` for any. */
   readonly allowedOrigins?: readonly string[] | undefined;
   /** host:port of the clients' listener, where that is another one. */
   readonly clientsAddress?: (() => string | undefined) | undefined;
@@ -205,13 +207,14 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   const answersCaller = createCallerGuard({
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowedOrigins ?? [],
+    isForOperators: (request) => audience === "operators" || isOperatorsPath(request, basePath),
     logger,
   });
   const app = fastify({
     logger: false,
     // While closing, requests of connections that are still open are served.
     return503OnClosing: false,
-    serverFactory: (handler) => createServer(options.tls, handler),
+    serverFactory: (handler) => createServer(options.tls, handler, broker),
     // Handlers read the query from the request target themselves.
     routerOptions: { querystringParser: () => ({}), maxParamLength: pathParameterCharactersMax },
     clientErrorHandler: createClientErrorHandler(basePath),
@@ -265,7 +268,11 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   return { app, webSockets, tails };
 }
 
-function createServer(tls: TlsServerOptions | undefined, handler: RequestListener): Server {
+function createServer(
+  tls: TlsServerOptions | undefined,
+  handler: RequestListener,
+  broker: Pick<Broker, "mayConnect">,
+): Server {
   const limits = {
     maxHeaderSize: headerBytesMax,
     headersTimeout: headersTimeoutMs,
@@ -273,9 +280,12 @@ function createServer(tls: TlsServerOptions | undefined, handler: RequestListene
     keepAliveTimeout: keepAliveTimeoutMs,
     requestTimeout: requestTimeoutMs,
   };
-  return tls === undefined
-    ? createHttp(limits, handler)
-    : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
+  const server =
+    tls === undefined
+      ? createHttp(limits, handler)
+      : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
+  closeFloods(server, broker);
+  return server;
 }
 
 function toHostPort(address: AddressInfo | string | null): string {

@@ -97,3 +97,36 @@ test("a failure can be read by a page of an allowed origin too", async () => {
   for (const line of ["GET /nothing HTTP/1.1", "GET /rest/open?topic=%zz HTTP/1.1", "GET /%zz HTTP/1.1"])
     expect((await ask(server.url, { origin }, line)).head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
 });
+
+test.each([
+  "/admin/listSubscription",
+  "/admin/v1/subscriptions",
+  "/%61dmin/v1/groups",
+  "/admin/v1/nothing",
+  "/metrics",
+])("no page of another origin may call %s, whatever origins are allowed", async (path) => {
+  await using server = await serve({}, { allowedOrigins: ["*"], operator: {} as never }); // Never called.
+  for (const headers of [{ origin }, { "sec-fetch-site": "cross-site" }]) {
+    const { status, head, body } = await ask(server.url, headers, `GET ${path} HTTP/1.1`);
+    expect({ status, body }).toMatchObject({ status: 403, body: expect.stringContaining("no setting lets pages in") });
+    expect(head).not.toContain("access-control");
+  }
+  const asked = { origin, "access-control-request-method": "GET" };
+  const preflight = await ask(server.url, asked, `OPTIONS ${path.replace("%61", "a")} HTTP/1.1`);
+  expect(preflight.status).toBe(403);
+});
+
+test("no page of another origin may call the operators' listener", async () => {
+  await using server = await serve({}, { allowedOrigins: ["*"], audience: "operators" });
+  expect((await ask(server.url, { origin }, "GET /health/live HTTP/1.1")).status).toBe(403);
+  expect((await ask(server.url, { origin: "http://localhost" }, "GET /health/live HTTP/1.1")).status).toBe(200);
+});
+
+test("operators' paths are those below the context segment, and no others that begin alike", async () => {
+  await using server = await serve({}, { allowedOrigins: ["*"], basePath: "/one" });
+  const statusOf = async (path: string): Promise<number> =>
+    (await ask(server.url, { origin }, `GET ${path} HTTP/1.1`)).status;
+  expect(await statusOf("/one/metrics")).toBe(403);
+  expect(await statusOf("/one/administration")).toBe(404);
+  expect(await statusOf("/admin/listSubscription")).toBe(404);
+});

@@ -2,13 +2,15 @@ import { BrokerError } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { sendFailure } from "../shared/send-failure.ts";
-import { CallerRule } from "./caller-rule.ts";
+import { CallerRule, isOfPage } from "./caller-rule.ts";
 import { answerCors } from "./cors.ts";
 import { OriginRule } from "./origin-rule.ts";
 
 export interface CallerGuardOptions {
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
+  /** Whether a request is for operators alone: pages of other origins may not call then, whatever is allowed. */
+  readonly isForOperators: (request: FastifyRequest) => boolean;
   readonly logger: Logger;
 }
 
@@ -16,11 +18,13 @@ export interface CallerGuardOptions {
  * Builds the check before every route, unknown paths included: it answers 403 to pages and hosts that may not call, and CORS preflights. True when
  * the request is answered. No byte of a body is read before.
  */
-export function createCallerGuard({ allowedHosts, allowedOrigins, logger }: CallerGuardOptions) {
+export function createCallerGuard({ allowedHosts, allowedOrigins, isForOperators, logger }: CallerGuardOptions) {
   const origins = new OriginRule(allowedOrigins);
   const rule = new CallerRule({ allowedHosts, origins });
+  const operatorsRule = new CallerRule({ allowedHosts, origins: undefined });
   return (request: FastifyRequest, reply: FastifyReply): boolean => {
-    const details = rule.findRefusal(request.raw);
+    const isOperators = isOfPage(request.raw) && isForOperators(request);
+    const details = (isOperators ? operatorsRule : rule).findRefusal(request.raw);
     if (details === undefined) return answerCors(request, reply, origins);
     // Without its body the connection cannot carry another request.
     reply.status(403).header("connection", "close");

@@ -16,7 +16,8 @@ const absoluteTarget = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 export interface CallerRuleOptions {
   /** Names under which clients reach this broker, beside IP addresses and localhost. */
   readonly allowedHosts: readonly string[];
-  readonly origins: OriginRule;
+  /** Undefined where no page of another origin may call. */
+  readonly origins: OriginRule | undefined;
 }
 
 /**
@@ -25,7 +26,7 @@ export interface CallerRuleOptions {
  */
 export class CallerRule {
   readonly #hosts: HostRule;
-  readonly #origins: OriginRule;
+  readonly #origins: OriginRule | undefined;
 
   constructor({ allowedHosts, origins }: CallerRuleOptions) {
     this.#hosts = new HostRule(allowedHosts);
@@ -50,20 +51,29 @@ export class CallerRule {
   }
 
   #findPageFault({ headers, socket }: IncomingMessage): string | undefined {
+    if (!isOfPage({ headers })) return undefined;
     const site = headers["sec-fetch-site"];
     const { origin, host } = headers;
-    if (site === undefined && origin === undefined) return undefined;
-    if (this.#origins.allows(origin)) return undefined;
+    if (this.#origins?.allows(origin) === true) return undefined;
     // The browser has compared the origins itself, also where a proxy ends TLS and the scheme here is another one.
     if (site === "same-origin") return undefined;
     if (site !== undefined && site !== "none") {
       const page = origin === undefined ? "another site" : quote(origin);
-      return `a web page of ${page} sent the request; ${originsSetting} lets origins in`;
+      return `a web page of ${page} sent the request; ${this.#remedy}`;
     }
     if (origin === undefined || origin === `${socket instanceof TLSSocket ? "https" : "http"}://${host}`)
       return undefined;
-    return `web pages of ${quote(origin)} may not call; ${originsSetting} lets origins in`;
+    return `web pages of ${quote(origin)} may not call; ${this.#remedy}`;
   }
+
+  get #remedy(): string {
+    return this.#origins === undefined ? "no setting lets pages in here" : `${originsSetting} lets origins in`;
+  }
+}
+
+/** Whether a request says that a page sent it. Programs send neither header. */
+export function isOfPage({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers["sec-fetch-site"] !== undefined || headers.origin !== undefined;
 }
 
 /** A subscription whose url publishes would feed itself, or two brokers each other, for ever. */

@@ -33,7 +33,7 @@ export function registerLogIns(app: FastifyInstance, broker: Pick<Broker, "authe
       return done();
     }
     const take = (principal: Principal): void => {
-      if (principal.kind === "rejected" && principal.isClosed === true) return void socket.destroy();
+      if (principal.kind === "rejected" && principal.isClosed === true) return void socket.resetAndDestroy();
       request.principal = principal;
       bySocket.set(socket, { header, principal });
       done();

@@ -195,7 +195,7 @@ describe("the listing of subscriptions", () => {
     await using server = await serve({ listSubscriptions: () => Promise.resolve(nodes as never) }, { metrics }); // What the listing reads.
     const socket = open(server.url).pause();
     socket.write("GET /admin/listSubscription HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    await vi.waitFor(() => expect(held?.()).toBeGreaterThan(16_000_000));
+    await vi.waitFor(() => expect(held?.()).toBeGreaterThan(16_000_000), { timeout: 30_000 });
     await once(socket.resume(), "close");
     expect(held?.()).toBe(0);
   });

@@ -9,6 +9,8 @@ interface Pipeline {
 }
 
 const pipelines = new WeakMap<Socket, Pipeline>();
+/** Connections whose answer takes them whole. */
+const taken = new WeakSet<Socket>();
 
 export interface PipelinedRequest {
   readonly run: () => void;
@@ -18,11 +20,13 @@ export interface PipelinedRequest {
 
 /**
  * Runs a request that came before earlier ones of its connection were answered: at once for a few, the others when all in front of them are
- * answered and their answers are on the wire. So the answers that wait for a client that does not read are few. False when too many wait:
- * Node goes on reading requests, whatever the number of those that are not answered, so the connection must end.
+ * answered and their answers are on the wire. So the answers that wait for a client that does not read are few. False when too many wait, or
+ * when the answer in front does not end: Node goes on reading requests, whatever the number of those that are not answered, so the connection must end.
  */
 export function runPipelined(response: ServerResponse, { run, wait }: PipelinedRequest): boolean {
-  const pipeline = pipelineOf(response.req.socket);
+  const { socket } = response.req;
+  if (taken.has(socket)) return false;
+  const pipeline = pipelineOf(socket);
   if (pipeline.running < pipelinedRunningMax) {
     pipeline.running += 1;
     response.once("socket", () => {
@@ -38,6 +42,17 @@ export function runPipelined(response: ServerResponse, { run, wait }: PipelinedR
     run();
   });
   return true;
+}
+
+/**
+ * Gives the whole connection to one answer that does not end: a request behind it would never be answered, so it ends the connection. Undefined where
+ * another request is in front of it or behind it already; else gives the connection back.
+ */
+export function takeConnection({ socket, req }: ServerResponse): (() => void) | undefined {
+  const { running, waiting } = pipelineOf(req.socket);
+  if (socket === null || running + waiting > 0) return undefined;
+  taken.add(socket);
+  return () => void taken.delete(socket);
 }
 
 function pipelineOf(socket: Socket): Pipeline {

@@ -43,7 +43,16 @@ import { toWillOrder } from "./will.ts";
 export interface ConnectionParts {
   readonly broker: Pick<
     Broker,
-    "authenticate" | "attach" | "submit" | "submitAll" | "whenRoom" | "release" | "exist" | "open" | "pass"
+    | "authenticate"
+    | "mayConnect"
+    | "attach"
+    | "submit"
+    | "submitAll"
+    | "whenRoom"
+    | "release"
+    | "exist"
+    | "open"
+    | "pass"
   >;
   readonly caller: Caller;
   readonly losses: LostPublishes;

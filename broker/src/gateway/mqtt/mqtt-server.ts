@@ -60,6 +60,7 @@ function toConnections(options: MqttOptions): Connections {
     protocol: "MQTT",
     connectionsMax,
     connectTimeoutMs: settings.connectTimeoutMs,
+    broker: options.broker,
     logger,
     metrics,
     create: (stream, caller, onClosed) => new Connection(stream, { ...parts, caller, onClosed }),

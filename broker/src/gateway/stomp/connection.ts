@@ -24,7 +24,7 @@ import type { StompSettings } from "./settings.ts";
 export interface ConnectionParts {
   readonly broker: Pick<
     Broker,
-    "authenticate" | "admit" | "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open"
+    "authenticate" | "mayConnect" | "admit" | "attach" | "submit" | "submitAll" | "whenRoom" | "exist" | "open"
   >;
   readonly caller: Caller;
   readonly settings: StompSettings;

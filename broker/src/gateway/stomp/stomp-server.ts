@@ -42,6 +42,7 @@ function toConnections(options: StompOptions): Connections {
     protocol: "STOMP",
     connectionsMax,
     connectTimeoutMs: settings.connectTimeoutMs,
+    broker: options.broker,
     logger,
     metrics,
     create: (stream, caller, onClosed) => new Connection(stream, { ...options, slices, caller, onClosed }),

@@ -9,7 +9,9 @@ import type { Broker, EventOrigin, OriginSource, TailOrder } from "../../engine/
 import type { Delivery, Peer } from "../../engine/session/peer.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { UnreadBytes } from "../shared/connection/memory.ts";
+import { sendRaw } from "../testing/raw-http.ts";
 import { serve } from "../testing/serve.ts";
+import { whenClosed } from "../testing/when-closed.ts";
 import type { TailsOptions } from "./tails.ts";
 
 const eventId = formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 3 });
@@ -208,6 +210,55 @@ test("HEAD answers the head of the stream and begins nothing, OPTIONS the method
   const options = await fetch(`${server.url}/tail`, { method: "OPTIONS" });
   expect([options.status, options.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
   expect((await fetch(`${server.url}/tail?topic=a`, { method: "POST" })).status).toBe(404);
+  expect(tailed.peers).toEqual([]);
+});
+
+test("HEAD asks for the rights that GET asks for", async () => {
+  const tailed = new Tailed();
+  const asked: unknown[] = [];
+  const authorize: Broker["authorize"] = (caller, action, named) => {
+    asked.push([caller.protocol, action, named]);
+    if (named?.topic === "b") throw new BrokerError("credentialRefused");
+  };
+  await using server = await serve({ tail: tailed.tail, authorize }, { tail: tailed.options() });
+  const head = await fetch(`${server.url}/tail?topic=a&topic=b&groupId=1`, { method: "HEAD" });
+  expect([head.status, head.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  expect(asked).toEqual(["a", "b"].map((topic) => ["tail", "subscribe", { groupId: "1", topic }]));
+});
+
+const behind = "GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+test("a request behind a tail, which nothing would ever answer, ends the connection", async () => {
+  const tailed = new Tailed();
+  await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
+  const client = new Client(server.url).ask("/tail?topic=a");
+  await client.has(sseHead);
+  const closed = whenClosed(client.socket);
+  client.socket.write(behind);
+  await closed;
+  expect(client.body).toBe(sseHead);
+  await expect.poll(() => tailed.ended).toEqual(["a"]);
+  expect(server.calls).toEqual([]);
+});
+
+test("a request that comes with a tail ends the connection too", async () => {
+  const tailed = new Tailed();
+  await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
+  const client = new Client(server.url);
+  const closed = whenClosed(client.socket);
+  client.socket.write(`${behind.replace("/rest/exist", "/tail")}${behind}`);
+  await closed;
+  expect(server.calls).toEqual([]);
+  expect(tailed.tails).toBe(0);
+});
+
+test("a tail with a request before it is refused, and both are answered", async () => {
+  const tailed = new Tailed();
+  await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
+  const text = await sendRaw(server.url, [
+    `${behind}${behind.replace("/rest/exist", "/tail").replace("host", "connection: close\r\nhost")}`,
+  ]);
+  expect(text).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\ntrueHTTP\/1\.1 400 [^]*no other request before or behind it/);
   expect(tailed.peers).toEqual([]);
 });
 

@@ -3,6 +3,7 @@ import { errorCatalogue, toBrokerError } from "@stele/wire";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
+import { takeConnection } from "../in-flight/pipelining.ts";
 import { parameterError } from "../shared/failure.ts";
 import { sendFailure } from "../shared/send-failure.ts";
 import { framings } from "./framing.ts";
@@ -30,9 +31,10 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
     url: "/tail",
     exposeHeadRoute: false,
     handler: async (request, reply) => {
+      let giveBack: (() => void) | undefined;
       try {
         const asked = readTailRequest(request.raw);
-        checkConnection(reply);
+        giveBack = takeWhole(reply);
         const { socket } = request.raw;
         await tails.open({
           caller: callers.ofRequest(request),
@@ -42,6 +44,7 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
         });
         return reply;
       } catch (error) {
+        giveBack?.();
         return refuse(reply, error);
       }
     },
@@ -49,6 +52,7 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
   app.head("/tail", (request, reply) => {
     try {
       const asked = readTailRequest(request.raw);
+      tails.authorize(callers.ofRequest(request), asked);
       return reply.headers(headersOf(asked)).send();
     } catch (error) {
       return refuse(reply, error);
@@ -57,9 +61,11 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
   app.options("/tail", (_request, reply) => reply.status(204).header("allow", methods).send());
 }
 
-/** The answer takes the whole connection from here on: none may come before it. */
-function checkConnection(reply: FastifyReply): void {
-  if (reply.raw.socket === null) throw parameterError("a tail needs a connection with no other request before it");
+/** The answer takes the whole connection: none may come before it, and a request behind it ends the connection. */
+function takeWhole({ raw }: FastifyReply): () => void {
+  const giveBack = takeConnection(raw);
+  if (giveBack !== undefined) return giveBack;
+  throw parameterError("a tail needs a connection with no other request before or behind it");
 }
 
 /** What follows ends with its connection, so nothing of it waits for the end of a chunk. */

@@ -23,7 +23,7 @@ export interface TailsOptions extends Pick<EncodingsOptions, "cloudEventType"> {
 }
 
 export interface TailsParts extends TailsOptions, EncodingsOptions {
-  readonly broker: Pick<Broker, "tail">;
+  readonly broker: Pick<Broker, "tail" | "authorize">;
 }
 
 interface Opening {
@@ -51,6 +51,11 @@ export class Tails {
     this.#encodings = new Encodings(parts);
     parts.metrics.watchTails(() => this.#count);
     this.#timer = setInterval(() => this.#beat(), (parts.beatMs ?? heartbeatMs) / heartbeatTurns).unref();
+  }
+
+  /** Whether the caller may have such a tail. @throws BrokerError 100701, 100702, 200207. */
+  authorize(caller: Caller, { groupId, topics }: TailRequest): void {
+    for (const topic of topics) this.#parts.broker.authorize(caller, "subscribe", { groupId, topic });
   }
 
   /** Begins a tail. @throws BrokerError 200300 too many, or the broker stops; and what {@link Broker.tail} throws. Then nothing was answered. */

@@ -25,6 +25,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     health: () => [],
     node: () => undefined,
     authenticate: () => anonymous,
+    mayConnect: () => true,
     admit: () => {},
     authorize: () => {},
     ...operations,

@@ -36,7 +36,7 @@ const subscriptionFields = {
   groupId: z.string(),
   kind: z.enum(["RESTful", "JsonRPC"]),
   topic: z.string().describe("Topic or pattern."),
-  url: z.string(),
+  url: z.string().describe("Where `hidden` stands for user name, password and the values of the query."),
   hasSecret: z.boolean(),
   state: z.enum(subscriptionStates),
   owner: z.string().optional().describe("Who made it; absent if nobody had to log in."),

@@ -11,6 +11,7 @@ import type {
 } from "@stele/wire";
 import { toBrokerError } from "@stele/wire";
 import { blockOf } from "../../../domain/position.ts";
+import { withoutSecrets } from "../../../domain/receiver.ts";
 import type { Topic } from "../../../domain/topic.ts";
 import type {
   GroupView,
@@ -37,7 +38,7 @@ export function toSubscription({ subscription, lag, node }: SubscriptionView): A
     groupId,
     kind: webhook?.format ?? "RESTful",
     topic: filter,
-    url: webhook?.url ?? "",
+    url: withoutSecrets(webhook?.url ?? ""),
     hasSecret: webhook?.secret !== undefined || state === "locked",
     state,
     ...(principal !== undefined && { owner: principal }),

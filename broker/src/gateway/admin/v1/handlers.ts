@@ -66,10 +66,10 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     const call = { topic: nameOf(params, "topic"), groupId: query.groupId, before, limit };
     return toPage(await operator.listEvents(caller, call), toEvent);
   },
-  getEvent: async ({ broker, caller, params, query: { groupId, proof } }) => {
+  getEvent: async ({ operator, caller, params, query: { groupId, proof } }) => {
     const call = { eventId: nameOf(params, "eventId"), groupId };
-    const found = proof === true ? await broker.getProof(caller, call) : undefined;
-    const event = found?.event ?? (await broker.getEvent(caller, call));
+    const found = proof === true ? await operator.getProof(caller, call) : undefined;
+    const event = found?.event ?? (await operator.getEvent(caller, call));
     const { sequence, position, blockNumber: block } = event;
     return { ...toEventBody(event), sequence, position, block, ...(found && { proof: toProof(found) }) };
   },

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Caller, Protocol } from "../../../engine/access/caller.ts";
+import type { Broker } from "../../../engine/broker.ts";
 import type { Logger } from "../../../lib/logger.ts";
 
 /** One connection, begins by the time that its constructor returns. */
@@ -14,6 +15,8 @@ export interface ConnectionsOptions {
   readonly connectionsMax: number;
   /** How long a connection may take until it is one of the protocol. */
   readonly connectTimeoutMs: number;
+  /** Says which new connections are taken. */
+  readonly broker: Pick<Broker, "mayConnect">;
   readonly logger: Logger;
   readonly metrics: { watchConnections(read: () => number): void };
   /** The connection calls `onClosed` once, with itself. */

@@ -11,6 +11,7 @@ it("goes on where a connection cannot be accepted", async () => {
     protocol: "MQTT",
     logger: { ...silentLogger, error: (message) => void logged.push(message) },
     metrics: { watchConnections: () => {} },
+    broker: { mayConnect: () => true },
     connectionsMax: 10,
     connectTimeoutMs: 1_000,
     create: () => expect.fail("nobody connects"),

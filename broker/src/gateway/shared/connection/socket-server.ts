@@ -1,5 +1,6 @@
 import type { Server, Socket } from "node:net";
 import type { Connections } from "./connections.ts";
+import { closeFloods } from "./flood-gate.ts";
 import { closeGraceMs, probeAfterMs } from "./limits.ts";
 import type { Place } from "./listener.ts";
 
@@ -28,6 +29,7 @@ export class SocketServer {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
+    closeFloods(server, connections.options.broker);
     // A connection that cannot be accepted, for want of descriptors or memory, must not end the process.
     server.on("error", (error) => logger.error(`${protocol} connection not accepted`, { error }));
   }
