@@ -8,6 +8,7 @@ import { cluster } from "./figures/cluster.mjs";
 import { gas } from "./figures/gas.mjs";
 import { mqtt } from "./figures/mqtt.mjs";
 import { nats } from "./figures/nats.mjs";
+import { revocation } from "./figures/revocation.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { starts } from "./figures/starts.mjs";
 import { stomp } from "./figures/stomp.mjs";
@@ -45,6 +46,7 @@ const measurements = [
   batches,
   topics,
   access,
+  revocation,
   nats,
   stomp,
   mqtt,

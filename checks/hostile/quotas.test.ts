@@ -15,11 +15,18 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]();
 });
 
+/** At a byte a second, this takes what is allowed for longer than any test runs. */
+const bytesTaken = 800;
+const greedyConnections = 100;
+/** Publishes of each connection, one after another. */
+const greedyPublishes = 5;
+const quietPublishes = 20;
+
 const durable = (id: string) =>
   `SUBSCRIBE\nid:${id}\ndestination:limited/#\nack:client\nsvc-subscriptionId:${id}\nreceipt:s\n\n\0`;
 
 describe("over its quota", () => {
-  const path = "/rest/publish?topic=t/a&content=more%20than%20a%20byte";
+  const path = `/rest/publish?topic=t/a&content=${"x".repeat(bytesTaken)}`;
   let before: unknown;
   beforeAll(async () => {
     expect((await world.http("bounded").send({ method: "GET", path })).json()).toMatchObject({ status: "SUCCESS" });
@@ -58,6 +65,33 @@ describe("over its quota", () => {
     expect((await other.next("connack")).reasonCode).toBe(0x97);
     peer.drop();
   });
+});
+
+it("100 connections over their quota publish nothing, and what another principal publishes meanwhile is all there", async () => {
+  const [quiet, content] = [world.door("REST POST JSON", "client"), "x".repeat(bytesTaken)];
+  expect(await quiet.call("open", { topic: "t/quota" })).toMatchObject({ isGood: true });
+  await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/quota", content }); // taken, or refused as all later ones
+  const sequence = async (): Promise<number> => {
+    const state = await quiet.call("state", { topic: "t/quota" });
+    return state.isGood ? (state.value as { sequenceNumber: number }).sequenceNumber : Number.NaN;
+  };
+  const before = await sequence();
+  const push = async (): Promise<readonly unknown[]> => {
+    const door = world.door("REST POST JSON", "bounded");
+    const answers = [];
+    for (let count = 0; count < greedyPublishes; count += 1) {
+      answers.push(await door.call("publish", { topic: "t/quota", content: "y" }));
+    }
+    return answers;
+  };
+  const pushing = Promise.all(Array.from({ length: greedyConnections }, push));
+  for (let count = 0; count < quietPublishes; count += 1) {
+    expect(await quiet.call("publish", { topic: "t/quota", content: "z" })).toMatchObject({ isGood: true });
+  }
+  const answers = (await pushing).flat();
+  expect(answers).toHaveLength(greedyConnections * greedyPublishes);
+  for (const answer of answers) expect(answer).toMatchObject({ isGood: false, code: 200_301 });
+  expect(await sequence()).toBe(before + quietPublishes);
 });
 
 describe("over a quota of stored things", () => {

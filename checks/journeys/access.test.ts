@@ -1,11 +1,13 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { mainFile, runBroker } from "../harness/broker-process.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const page = readFileSync(new URL("../../docs/access.md", import.meta.url), "utf8");
 
 /** The commands between two marks of the page. */
@@ -67,6 +69,22 @@ it("docs/access.md leads to a client certificate instead of a key", async () => 
   const output = await run(commandsOf("certificate"));
   expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
   expect(output).toMatch(/\nrefused without a certificate\n/);
+});
+
+it("npm start on every address without access says in one sentence what to do", () => {
+  using folder = createTempFolder();
+  const env = { ...process.env, STELE_HOST: "0.0.0.0", STELE_DATA_DIR: join(folder.path, "data") };
+  const { status, stderr } = spawnSync("npm", ["start", "--silent"], { cwd: root, env, encoding: "utf8" });
+  expect({
+    status,
+    sentences: stderr
+      .trim()
+      .split("\n")
+      .filter((line) => line.includes("STELE_HOST")),
+  }).toEqual({
+    status: 2,
+    sentences: [expect.stringContaining('configure "access" (docs/access.md)')],
+  });
 });
 
 it("a start on every address without access says in one sentence what to do, and starts nothing", async () => {

@@ -21,7 +21,7 @@ const roles = { member: [{ actions: ["open", "publish", "read"] }] };
 export const access = {
   name: "access",
   async measure(context) {
-    const folders = [createDataFolder(context.resultsDir), createDataFolder(context.resultsDir)];
+    const folders = Array.from({ length: 3 }, () => createDataFolder(context.resultsDir));
     const { credentialOf, config } = createIssuer(join(folders[1], "issuer.json"));
     const servers = [];
     try {
@@ -31,11 +31,20 @@ export const access = {
       servers.push(open);
       const guarded = await startGuardedBroker({ main: context.main, dataDir: folders[1], access: settings });
       servers.push(guarded.server);
+      // A store that has more events takes longer for each, so every credential has a broker of its own.
+      const { server: tokens } = await startGuardedBroker({
+        main: context.main,
+        dataDir: folders[2],
+        access: settings,
+      });
+      servers.push(tokens);
       const key = await guarded.create("--principal", "quiet", "--role", "member");
       const greedyKey = await guarded.create("--principal", "p", "--tenant", "greedy", "--role", "member");
       await waitFor("the keys count", () => opens(guarded.server, key));
       await waitFor("the keys count", () => opens(guarded.server, greedyKey));
-      const parties = { open, guarded: guarded.server, key, token: credentialOf("quiet"), greedyKey };
+      const token = credentialOf("quiet");
+      await waitFor("the token counts", () => opens(tokens, token));
+      const parties = { open, guarded: guarded.server, tokens, key, token, greedyKey };
       return [
         ...(await measureCost(context, parties)),
         ...(await measureGreed(context, parties)),
@@ -48,14 +57,20 @@ export const access = {
   },
 };
 
-/** The same load without access, with a key and with a token, one after another. */
-async function measureCost(context, { open, guarded, key, token }) {
+/** The same load without access, with a key and with a token, one after another; another one goes first in each round. */
+async function measureCost(context, { open, guarded, tokens, key, token }) {
   const plan = { connections, ...context.durations };
-  const rounds = await repeat(context, async () => ({
-    none: await publishLoad(open, plan),
-    key: await publishLoad(guarded, { ...plan, credential: key }),
-    token: await publishLoad(guarded, { ...plan, credential: token }),
-  }));
+  const runs = [
+    ["none", () => publishLoad(open, plan)],
+    ["key", () => publishLoad(guarded, { ...plan, credential: key })],
+    ["token", () => publishLoad(tokens, { ...plan, credential: token })],
+  ];
+  const rounds = await repeat(context, async () => {
+    const found = {};
+    for (const [name, run] of runs) found[name] = await run();
+    runs.push(runs.shift());
+    return found;
+  });
   const name = (what) => `publish, ${connections} connections: ${what}`;
   const ratio = (kind, field) => rounds.map((round) => round[kind][field] / round.none[field]);
   return [

@@ -4,7 +4,7 @@ import { Anvil } from "./anvil.mjs";
 import { chainSettings } from "./chain-group.mjs";
 import { Child } from "./child.mjs";
 import { readFamilyCpuSeconds } from "./proc.mjs";
-import { createDataFolder, removeDataFolder, startBroker } from "./servers.mjs";
+import { createDataFolder, removeDataFolder, startBroker, startGuardedBroker } from "./servers.mjs";
 
 const receiverScript = fileURLToPath(new URL("../callback-receiver.mjs", import.meta.url));
 const pollMs = 100;
@@ -16,16 +16,21 @@ export class ClusterStack {
   receiver;
   receiverPort;
   #context;
+  #guard;
   #anvil;
   #folders = new Map();
 
-  constructor(context) {
+  constructor(context, guard) {
     this.#context = context;
+    this.#guard = guard;
   }
 
-  /** @param {import("../run-figures.mjs").Context} context @param {number} count */
-  static async start(context, count) {
-    const stack = new ClusterStack(context);
+  /**
+   * @param {import("../run-figures.mjs").Context} context @param {number} count
+   * @param {{ readonly access: object, readonly settings: Record<string, string> }} [guard] for nodes that ask for keys: then `nodes` has what startGuardedBroker answers
+   */
+  static async start(context, count, guard) {
+    const stack = new ClusterStack(context, guard);
     try {
       stack.postgres = await startPostgres({ settings: ["max_connections=200"] });
       stack.#anvil = await Anvil.start([]);
@@ -49,7 +54,15 @@ export class ClusterStack {
       // All subscriptions are to one receiver.
       STELE_CALLBACK_SUBSCRIPTIONS_PER_RECEIVER_MAX: "1000000",
     };
-    const node = await startBroker({ main: this.#context.main, dataDir: this.#folders.get(index), settings });
+    const options = { main: this.#context.main, dataDir: this.#folders.get(index) };
+    const node =
+      this.#guard === undefined
+        ? await startBroker({ ...options, settings })
+        : await startGuardedBroker({
+            ...options,
+            access: this.#guard.access,
+            settings: { ...settings, ...this.#guard.settings },
+          });
     this.nodes.set(index, node);
   }
 
@@ -85,7 +98,7 @@ export class ClusterStack {
   }
 
   async stop() {
-    for (const node of this.nodes.values()) await node.stop();
+    for (const node of this.nodes.values()) await (node.server ?? node).stop();
     await this.receiver?.stop();
     await this.#anvil?.stop();
     await this.postgres?.remove();

@@ -74,15 +74,22 @@ function startChild({ main, dataDir, settings = {}, nodeFlags = [] }) {
   return new Child([...nodeFlags, main], { env });
 }
 
-/** Starts a broker with access on a data folder; `create` makes a key with the roles and the owner that its flags name. */
-export async function startGuardedBroker({ main, dataDir, access }) {
-  const settings = { STELE_ACCESS: JSON.stringify(access), STELE_ADMIN_PORT: "0" };
+/**
+ * Starts a broker with access on a data folder; `key` runs the command of that name, `create` makes a key with the roles and the owner that its flags name, and
+ * `findPort` answers the port of another protocol that the settings turn on.
+ */
+export async function startGuardedBroker({ main, dataDir, access, settings: more = {} }) {
+  const settings = { STELE_ACCESS: JSON.stringify(access), STELE_ADMIN_PORT: "0", ...more };
   const env = { ...process.env, ...settings, STELE_DATA_DIR: dataDir };
-  const create = async (...flags) =>
-    (await run(process.execPath, [main, "key", "create", ...flags], { env })).stdout.trim();
+  const key = async (...words) => (await run(process.execPath, [main, "key", ...words], { env })).stdout.trim();
+  const create = (...flags) => key("create", ...flags);
   const child = startChild({ main, dataDir, settings });
   const [, port] = await child.waitFor(/REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
-  return { server: new Server(child, Number(port)), create };
+  const findPort = async (protocol) => {
+    const [, found] = await child.waitFor(new RegExp(`${protocol}\\s+\\S*127\\.0\\.0\\.1:(\\d+)`));
+    return Number(found);
+  };
+  return { server: new Server(child, Number(port)), key, create, findPort };
 }
 
 /** As {@link startBroker}; the answer has the port of STOMP. */

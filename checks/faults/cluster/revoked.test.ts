@@ -11,6 +11,7 @@ import { HttpClient } from "../../harness/http-client.ts";
 import { portOf } from "../../harness/listener-port.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { accept, type Attempt } from "../../harness/receiver.ts";
+import { TailClient } from "../../harness/tail-client.ts";
 import { until } from "../../harness/until.ts";
 import { useReceivers } from "../../harness/use.ts";
 import { whenClosed } from "../../harness/when-closed.ts";
@@ -67,6 +68,12 @@ async function connectStomp(node: ClusterNode, credential: string) {
   return { closed, text: () => text };
 }
 
+/** A tail, which holds nothing back: its client reads all that it is given. */
+function beginTail(node: ClusterNode, credential: string) {
+  const client = new TailClient(`topic=${topic}`, { authorization: `Bearer ${credential}` });
+  return { client, ended: client.read(node.url, () => true) };
+}
+
 it.runIf(hasPostgres)(
   titleOf("on three nodes, whoever lost the last key gets nothing of what waited, nor of what comes"),
   async () => {
@@ -91,6 +98,8 @@ it.runIf(hasPostgres)(
     for (const node of cluster.nodes) await subscribe(node, reader, withheld.url);
     await subscribe(first, admin, control.url);
     const mqtt = await Promise.all(cluster.nodes.map((node) => connectMqtt(node, reader)));
+    const tails = cluster.nodes.map((node) => beginTail(node, reader));
+    for (const { client } of tails) await until("the tail has begun", () => client.opened === 1);
     const stomp = await Promise.all(cluster.nodes.map((node) => connectStomp(node, reader)));
 
     for (const content of ["one", "two", "three"]) await publish(first, admin, content);
@@ -99,8 +108,10 @@ it.runIf(hasPostgres)(
       "each window is full",
       () => held.length === 3 && stomp.every(({ text }) => text().includes("\n\none")),
     );
+    for (const { client } of tails) await until("the tail has all", () => client.events.length === 3);
     await key(first, "revoke", reader);
-    await Promise.all([...mqtt.map((peer) => peer.isEnded(0x87)), ...stomp.map(({ closed }) => closed)]);
+    const ends = [...mqtt.map((peer) => peer.isEnded(0x87)), ...stomp.map(({ closed }) => closed)];
+    await Promise.all([...ends, ...tails.map(({ ended }) => ended)]);
     const isRefused = async (node: ClusterNode): Promise<boolean> =>
       JSON.stringify(await ask(node, reader, `exist?topic=${topic}`)).includes("100701");
     for (const node of cluster.nodes) await until("the key is refused", () => isRefused(node));
@@ -112,5 +123,8 @@ it.runIf(hasPostgres)(
       Array.from({ length: 3 }, () => "one"),
     );
     for (const { text } of stomp) expect(text()).not.toMatch(/\n\n(two|three|later)/);
+    for (const { client } of tails) {
+      expect([client.events.map(({ text }) => text), client.notices]).toEqual([["one", "two", "three"], ["end"]]);
+    }
   },
 );

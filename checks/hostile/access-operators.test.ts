@@ -1,0 +1,151 @@
+import { adminOperations, adminPath } from "@stele/wire";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { clients, codes, insufficient, refused } from "./support/access-table.ts";
+import { AccessWorld, type CredentialName } from "./support/access-world.ts";
+
+let world: AccessWorld;
+let receiver: Receiver;
+let eventId = "";
+let subscriptionId = "";
+beforeAll(async () => {
+  receiver = await startReceiver();
+  world = await AccessWorld.start();
+  const door = world.door("REST POST JSON", "client");
+  await door.call("open", { topic: "t/a" });
+  const published = await door.call("publish", { topic: "t/a", content: "x" });
+  eventId = published.isGood ? (published.value as { eventId: string }).eventId : "";
+  const subscribed = await door.call("subscribe", { topic: "t/#", url: `${receiver.url}?token=not-to-be-shown` });
+  subscriptionId = subscribed.isGood ? String(subscribed.value) : "";
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+});
+
+/** What a call is answered with that is refused for its credential. Wrong credentials are slowed, so a test gives its own at once. */
+const refusalOf = (name: CredentialName) => {
+  const code = codes[name] ?? 100_702;
+  return { status: code === 100_701 ? 401 : 403, code };
+};
+
+const pages = ["/metrics", "/admin/listSubscription", "/admin/skippedEntries"] as const;
+
+async function askPage(name: CredentialName, path: string): Promise<string> {
+  return (await world.http(name, world.operators).send({ method: "GET", path })).text;
+}
+
+async function askChain(name: CredentialName): Promise<string> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] });
+  const headers = { "content-type": "application/json" };
+  return (await world.http(name, world.operators).send({ method: "POST", path: "/chain", headers, body })).text;
+}
+
+describe("operators' pages", () => {
+  it.each([...refused, ...clients])("are refused to the credential %s", async (name) => {
+    const code = `"code":${refusalOf(name).code}`;
+    const answers = await Promise.all([...pages.map((page) => askPage(name, page)), askChain(name)]);
+    for (const [index, text] of answers.entries()) expect(text, pages[index]).toContain(code);
+  });
+
+  it.each(["admin", "token admin"] as const)("are served to the %s", async (name) => {
+    for (const page of pages) expect(await askPage(name, page), page).not.toContain('"code":'); // Metrics have labels of that name.
+    expect(await askChain(name)).toContain('"result":"0x');
+  });
+
+  it("are not at the clients' port", async () => {
+    for (const path of [...pages, "/chain", `${adminPath}/subscriptions`]) {
+      const { status } = await world.http("admin").send({ method: "GET", path });
+      expect([404, 405], path).toContain(status);
+    }
+  });
+
+  it("health says only the status to all but the admin", async () => {
+    const ready = { method: "GET", path: "/health/ready" } as const;
+    const names = [...refused, ...clients];
+    const answers = await Promise.all(names.map((name) => world.http(name).send(ready)));
+    for (const [index, answer] of answers.entries()) {
+      expect(answer.json(), names[index]).toEqual({ status: "ready" });
+    }
+    expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
+  });
+});
+
+/** Its own document tells nothing of the broker. */
+const guarded = Object.entries(adminOperations).filter(([name]) => name !== "getOpenApi");
+
+/** Orders change nothing: a dry run asks for the same right. */
+async function askApi(name: CredentialName, operation: string) {
+  const { method, path } = adminOperations[operation as keyof typeof adminOperations];
+  const values = { id: subscriptionId, topic: "t%2Fa", eventId };
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: keyof typeof values) => values[key]);
+  const query = method === "GET" ? "" : `?dryRun=true${path.includes("{id}") ? "" : "&all=true"}`;
+  const body = operation.startsWith("replay") ? '{"from":"OFFSET_FIRST"}' : "{}";
+  const order = method === "GET" ? {} : { headers: { "content-type": "application/json" }, body };
+  const call = { method, path: `${adminPath}${filled}${query}`, ...order };
+  const answer = await world.http(name, world.operators).send(call);
+  return { status: answer.status, text: answer.text, body: answer.json() as { code?: number } }; // Problems have one.
+}
+
+describe("by the admin API", () => {
+  it.each([...refused, ...clients])("with the credential %s every operation is refused", async (name) => {
+    const before = await world.snapshot();
+    const { status, code } = refusalOf(name);
+    const answers = await Promise.all(guarded.map(([operation]) => askApi(name, operation)));
+    for (const [index, answer] of answers.entries()) {
+      expect(answer, guarded[index]?.[0]).toMatchObject({ status, body: { code } });
+    }
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it.each(["admin", "token admin"] as const)("with the credential %s every operation is served", async (name) => {
+    for (const [operation] of guarded) expect(await askApi(name, operation), operation).toMatchObject({ status: 200 });
+  });
+
+  it("an operator sees no value of the query of a callback address", async () => {
+    const { text } = await askApi("admin", "getSubscription");
+    expect(text).toContain("?token=hidden");
+    expect(text).not.toContain("not-to-be-shown");
+  });
+});
+
+describe("by tail", () => {
+  const targets = ["/tail?topic=t/%23", "/tail?topic=t/a", "/tail?topic=t/a&topic=t/b"] as const;
+
+  it.each(refused)("with the credential %s it is refused, also its head", async (name) => {
+    const { status, code } = refusalOf(name);
+    const ask = (path: string) =>
+      Promise.all([world.http(name).send({ method: "GET", path }), world.http(name).send({ method: "HEAD", path })]);
+    for (const [answer, head] of await Promise.all(targets.map(ask))) {
+      expect({ status: answer.status, body: answer.json() }).toMatchObject({ status, body: { code } });
+      expect([head.status, head.text]).toEqual([status, ""]);
+    }
+  });
+
+  it.each([...insufficient, ...clients])(
+    "with the credential %s no topic beside what it may read is served",
+    async (name) => {
+      for (const path of ["/tail?topic=%23", "/tail?topic=t/a&topic=%23", "/tail?topic=%2B/a", "/tail?topic=tt/a"]) {
+        expect((await world.http(name).send({ method: "GET", path })).status, path).toBe(403);
+        expect((await world.http(name).send({ method: "HEAD", path })).status, path).toBe(403);
+      }
+    },
+  );
+
+  it.each(clients)("with the credential %s it is served", async (name) => {
+    const authorization = `Bearer ${world.credential(name)}`;
+    const ended = new AbortController();
+    const answer = await fetch(`${world.broker.url}/tail?topic=t/%23&after=OFFSET_FIRST`, {
+      headers: { authorization },
+      signal: ended.signal,
+    });
+    expect(answer.status).toBe(200);
+    let text = "";
+    for await (const chunk of answer.body ?? []) {
+      text += new TextDecoder().decode(chunk);
+      if (text.includes(eventId)) break;
+    }
+    ended.abort();
+    expect((await world.http(name).send({ method: "HEAD", path: targets[0] })).status).toBe(200);
+  });
+});

@@ -1,0 +1,30 @@
+import { type CredentialName, credentialNames } from "./access-world.ts";
+
+/** What each credential is answered with where the client's would be served. */
+export const codes: Readonly<Record<CredentialName, number | undefined>> = {
+  none: 100_701,
+  wrong: 100_701,
+  forged: 100_701,
+  expired: 100_701,
+  revoked: 100_701,
+  weak: 100_702,
+  elsewhere: 100_702,
+  client: undefined,
+  admin: undefined,
+  bounded: undefined,
+  limited: undefined,
+  "token forged": 100_701,
+  "token expired": 100_701,
+  "token of a removed key": 100_701,
+  "token of another audience": 100_701,
+  "token with the public key as a secret": 100_701,
+  "token without a signature": 100_701,
+  "token weak": 100_702,
+  "token elsewhere": 100_702,
+  "token client": undefined,
+  "token admin": undefined,
+};
+export const unknown = credentialNames.filter((name) => codes[name] === 100_701);
+export const insufficient = ["weak", "elsewhere", "token weak", "token elsewhere"] as const;
+export const clients = ["client", "token client"] as const;
+export const refused = credentialNames.filter((name) => codes[name] !== undefined);
