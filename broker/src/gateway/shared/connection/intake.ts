@@ -52,6 +52,8 @@ export class Intake<Unit> {
   #isBusy = false;
   /** Whether no further unit is taken. */
   #isStopped = false;
+  /** Whether units that have come wait until the client has read some of its answers. */
+  #isHeldBack = false;
 
   constructor(stream: Duplex, parts: IntakeParts<Unit>) {
     this.#stream = stream;
@@ -117,15 +119,23 @@ export class Intake<Unit> {
 
   #resume(): void {
     this.#isBusy = false;
-    if (this.#isClosed || this.#isStopped) return;
-    this.#handle(() => this.#parts.cutter.resume((unit) => this.#take(unit)));
+    this.#goOn();
+  }
+
+  /** Handles the units that wait. */
+  #goOn(): void {
+    if (this.#isDeaf || this.#isClosed) return;
+    this.#handle(() => {
+      this.#isHeldBack = !this.outbox.hasRoom;
+      if (!this.#isHeldBack) this.#parts.cutter.resume((unit) => this.#take(unit));
+    });
     if (this.#isEnded) this.#ended();
   }
 
   /** What the client sent before is handled first. */
   #ended(): void {
     this.#isEnded = true;
-    if (!this.#isBusy) this.#parts.onEnded();
+    if (!this.#isBusy && !this.#isHeldBack) this.#parts.onEnded();
   }
 
   #handle(work: () => void): void {
@@ -143,13 +153,16 @@ export class Intake<Unit> {
   #drained(): void {
     this.outbox.count();
     this.#parts.onDrained();
-    if (!this.#isDeaf && !this.#isClosed) this.#stream.resume();
+    if (this.#isHeldBack) this.#goOn();
+    else if (!this.#isDeaf && !this.#isClosed) this.#stream.resume();
   }
 
   /** Whether the next unit may be handled. */
   #take(unit: Unit): boolean {
     this.#parts.onUnit(unit);
     if (this.#isDeaf || this.#isClosed) return false;
+    this.#isHeldBack = !this.outbox.hasRoom;
+    if (this.#isHeldBack) return false;
     const pause = this.#parts.slices.pause();
     if (pause === undefined) return true;
     this.whileBusy(pause, () => {}); // never rejects

@@ -1,0 +1,80 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { TimeSlices } from "../../../lib/time-slices.ts";
+import { MemoryBudget } from "../../in-flight/memory-budget.ts";
+import { StalledSocket } from "../../testing/stalled-socket.ts";
+import { type Cutter, Intake } from "./intake.ts";
+import { outboxBytesMax } from "./limits.ts";
+import { ConnectionMemory } from "./memory.ts";
+
+/** Each byte is a unit. */
+class ByteCutter implements Cutter<number> {
+  #left: number[] = [];
+
+  get heldBytes(): number {
+    return this.#left.length;
+  }
+
+  push(chunk: Buffer, take: (unit: number) => boolean): void {
+    this.#left.push(...chunk);
+    this.resume(take);
+  }
+
+  resume(take: (unit: number) => boolean): void {
+    for (let unit = this.#left.shift(); unit !== undefined; unit = this.#left.shift()) if (!take(unit)) return;
+  }
+}
+
+const answerBytes = 4_096;
+/** Units of one chunk, whose answers are four times what may wait for a client. */
+const units = Array.from({ length: (4 * outboxBytesMax) / answerBytes }, (_, index) => index % 256);
+
+/** Gives a long answer to each unit, at once or after a while. */
+class Talk {
+  readonly socket = new StalledSocket();
+  readonly taken: number[] = [];
+  ends = 0;
+  readonly #intake: Intake<number>;
+
+  constructor({ isLate }: { readonly isLate: boolean }) {
+    const metrics = { connectionEnded: () => {}, watchBytesInFlight: () => {} };
+    this.#intake = new Intake<number>(this.socket, {
+      memory: new ConnectionMemory(new MemoryBudget({ bytesMax: 2 ** 26, metrics })),
+      slices: new TimeSlices({ monotonic: () => 0, soon: () => {} }),
+      cutter: new ByteCutter(),
+      onBytes: () => {},
+      onUnit: (unit) => {
+        this.taken.push(unit);
+        this.#intake.outbox.write(Buffer.alloc(answerBytes, unit));
+        if (isLate) this.#intake.whileBusy(Promise.resolve(), () => {});
+      },
+      onFailed: (error) => {
+        throw error;
+      },
+      keptBytes: () => 0,
+      onDrained: () => {},
+      onEnded: () => {
+        this.ends += 1;
+      },
+      onBroken: () => {},
+      onOutOfMemory: () => {},
+    });
+  }
+}
+
+it.each([false, true])(
+  "takes no further unit of a chunk while its client does not read, and goes on when it does, busy %s",
+  async (isLate) => {
+    const talk = new Talk({ isLate });
+    talk.socket.push(Buffer.from(units));
+    talk.socket.push(null);
+    for (let turn = 0; turn < 4 * units.length; turn += 1) await setImmediate();
+    expect(talk.taken.length * answerBytes).toBeLessThanOrEqual(outboxBytesMax);
+    expect(talk.ends).toBe(0);
+    talk.socket.startReading();
+    while (talk.ends === 0) await setImmediate();
+    expect(talk.taken).toEqual(units);
+    const received = Buffer.concat(talk.socket.received);
+    expect(units.filter((unit, index) => received[index * answerBytes] === unit)).toHaveLength(units.length);
+  },
+);
