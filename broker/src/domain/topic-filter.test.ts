@@ -1,8 +1,8 @@
 import { isBrokerError } from "@stele/wire";
 import { describe, expect, it } from "vitest";
+import { FilterMap } from "./filter-map.ts";
 import { matchesFilter, parseTopicFilter } from "./topic-filter.ts";
 import { parseTopicName } from "./topic-name.ts";
-import { TopicTrie } from "./topic-trie.ts";
 
 const rows: readonly (readonly [filter: string, topic: string, matches: boolean, clause: string])[] = [
   ["a", "a", true, "a name matches itself"],
@@ -31,16 +31,14 @@ const rows: readonly (readonly [filter: string, topic: string, matches: boolean,
   ["a/+", "a/$b", true, "$ below the first level is an ordinary character"],
 ];
 
-describe("matchesFilter and TopicTrie", () => {
+describe("matchesFilter and FilterMap", () => {
   it.each(rows)("%s against %s is %s: %s", (filterText, topicText, expected) => {
     const filter = parseTopicFilter(filterText);
     const topic = parseTopicName(topicText);
-    const trie = new TopicTrie<string>();
-    trie.add(filter, "value");
+    const map = new FilterMap<string>();
+    map.set(filter, "value");
     expect(matchesFilter(filter, topic)).toBe(expected);
-    const found: string[] = [];
-    trie.match(topic, (value) => found.push(value));
-    expect(found).toEqual(expected ? ["value"] : []);
+    expect(map.matching(topic)).toEqual(expected ? ["value"] : []);
   });
 });
 

@@ -58,14 +58,40 @@ function checkLevel(level: string, place: { readonly isLast: boolean; readonly t
 export function matchesFilter(filter: TopicFilter, topic: TopicName): boolean {
   if (!isPattern(filter)) return (filter as string) === topic; // Two brands of the same text.
   if (topic.startsWith("$") && !filter.startsWith("$")) return false;
-  return matchesLevels(toLevels(filter), toLevels(topic));
+  return walkLevels({ text: filter, start: 0, end: filter.length }, { topic, at: 0 }) > topic.length;
 }
 
-function matchesLevels(filter: readonly string[], topic: readonly string[]): boolean {
-  for (const [index, level] of filter.entries()) {
-    if (level === "#") return true;
-    if (index >= topic.length) return false;
-    if (level !== "+" && level !== topic[index]) return false;
+/** Whole levels of a filter: the characters from `start` to before `end`. */
+export interface FilterPart {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where a level of a topic begins; beyond the end of the topic after the last one. */
+export interface TopicPlace {
+  readonly topic: TopicName;
+  readonly at: number;
+}
+
+/** Where the levels of a topic that the part matches are followed by the next one. Infinity if the part ends in `#`; -1 if it does not match. */
+export function walkLevels({ text, start, end }: FilterPart, place: TopicPlace): number {
+  const { topic } = place;
+  let { at } = place;
+  for (let from = start; from <= end; ) {
+    if (text[from] === "#") return Infinity;
+    if (at > topic.length) return -1;
+    const to = endOfLevel(text, from);
+    const topicTo = endOfLevel(topic, at);
+    if (text[from] !== "+" && text.slice(from, to) !== topic.slice(at, topicTo)) return -1;
+    from = to + 1;
+    at = topicTo + 1;
   }
-  return filter.length === topic.length;
+  return at;
+}
+
+/** Offset of the slash that ends the level which begins at `start`, or the length of the text. */
+export function endOfLevel(text: string, start: number): number {
+  const slash = text.indexOf("/", start);
+  return slash === -1 ? text.length : slash;
 }

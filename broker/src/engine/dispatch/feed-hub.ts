@@ -1,7 +1,7 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
+import { FilterMap } from "../../domain/filter-map.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
-import { TopicTrie } from "../../domain/topic-trie.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Reader } from "./reader.ts";
 
@@ -10,8 +10,7 @@ type Audience = Set<Reader>;
 
 interface GroupReaders {
   readonly all: Set<Reader>;
-  readonly byFilter: TopicTrie<Audience>;
-  readonly audiences: Map<TopicFilter, Audience>;
+  readonly byFilter: FilterMap<Audience>;
 }
 
 /** Offers each indexed batch to the readers whose filters match, and wakes them in slices of the event loop. */
@@ -38,24 +37,17 @@ export class FeedHub {
   }
 
   addFilter(groupId: GroupId, filter: TopicFilter, reader: Reader): void {
-    const { audiences, byFilter } = this.#readersOf(groupId);
-    const known = audiences.get(filter);
-    if (known !== undefined) {
-      known.add(reader);
-      return;
-    }
-    const audience = new Set([reader]);
-    audiences.set(filter, audience);
-    byFilter.add(filter, audience);
+    const { byFilter } = this.#readersOf(groupId);
+    const known = byFilter.get(filter);
+    if (known === undefined) byFilter.set(filter, new Set([reader]));
+    else known.add(reader);
   }
 
   removeFilter(groupId: GroupId, filter: TopicFilter, reader: Reader): void {
-    const { audiences, byFilter } = this.#readersOf(groupId);
-    const audience = audiences.get(filter);
+    const { byFilter } = this.#readersOf(groupId);
+    const audience = byFilter.get(filter);
     audience?.delete(reader);
-    if (audience?.size !== 0) return;
-    audiences.delete(filter);
-    byFilter.remove(filter, audience);
+    if (audience?.size === 0) byFilter.delete(filter);
   }
 
   hasReaders(groupId: GroupId): boolean {
@@ -65,14 +57,14 @@ export class FeedHub {
   /** Offers batches that were just indexed. Call it before the progress moves, in the same turn. */
   offer(groupId: GroupId, batches: readonly EventBatch[]): void {
     const { byFilter } = this.#readersOf(groupId);
-    if (byFilter.isEmpty) return;
+    if (byFilter.size === 0) return;
     for (const batch of batches) {
-      byFilter.match(batch.topic, (audience) => {
+      for (const audience of byFilter.matching(batch.topic)) {
         for (const reader of audience) {
           reader.offer(batch);
           this.#ready.add(reader);
         }
-      });
+      }
     }
     this.#wakeSoon();
   }
@@ -80,9 +72,9 @@ export class FeedHub {
   /** Passes an event that is committed nowhere to the readers that have a filter for it. */
   pass(groupId: GroupId, event: Event): void {
     const readers = new Set<Reader>();
-    this.#readersOf(groupId).byFilter.match(event.topic, (audience) => {
+    for (const audience of this.#readersOf(groupId).byFilter.matching(event.topic)) {
       for (const reader of audience) readers.add(reader);
-    });
+    }
     for (const reader of readers) reader.pass(event);
   }
 
@@ -114,7 +106,7 @@ export class FeedHub {
   #readersOf(groupId: GroupId): GroupReaders {
     const known = this.#groups.get(groupId);
     if (known !== undefined) return known;
-    const readers = { all: new Set<Reader>(), byFilter: new TopicTrie<Audience>(), audiences: new Map() };
+    const readers = { all: new Set<Reader>(), byFilter: new FilterMap<Audience>() };
     this.#groups.set(groupId, readers);
     return readers;
   }

@@ -1,12 +1,12 @@
 import type { Event } from "../../domain/event.ts";
+import { FilterMap } from "../../domain/filter-map.ts";
 import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
-import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Position } from "../../domain/position.ts";
 import type { StoredFilter } from "../../ports/session-store.ts";
-import { LazyMap } from "../../lib/lazy-collections.ts";
 
 export interface FilterSetParts {
   /** Marks what the session publishes, where its own filters leave that out. */
@@ -18,7 +18,7 @@ export interface FilterSetParts {
 /** The filters of one session, and what they want of an event. */
 export class FilterSet {
   readonly #parts: FilterSetParts;
-  readonly #filters = new LazyMap<TopicFilter, StoredFilter>();
+  readonly #filters = new FilterMap<StoredFilter>();
 
   constructor(parts: FilterSetParts) {
     this.#parts = parts;
@@ -55,24 +55,23 @@ export class FilterSet {
   }
 
   includes(topic: TopicName): boolean {
-    for (const text of this.#filters.keys()) if (!isShared(text) && matchesFilter(text, topic)) return true;
-    return false;
+    return this.allOf(topic).length > 0;
   }
 
   /** Those that match the topic, whatever else they ask for. */
-  allOf(topic: TopicName): readonly SessionFilter[] {
-    return [...this.#filters.values()].filter(({ filter }) => !isShared(filter) && matchesFilter(filter, topic));
+  allOf(topic: TopicName): readonly StoredFilter[] {
+    return this.#filters.matching(topic).filter(({ filter }) => !isShared(filter));
   }
 
   /** Those that want the event. */
   wanting(event: Event): readonly SessionFilter[] {
     const isOwn = this.isOwn(event);
-    const found: SessionFilter[] = [];
-    for (const filter of this.#filters.values()) {
-      const isWanted = !isShared(filter.filter) && event.position > filter.startsAfter && !(isOwn && filter.isNoLocal);
-      if (isWanted && matchesFilter(filter.filter, event.topic)) found.push(filter);
-    }
-    return found;
+    return this.#filters
+      .matching(event.topic)
+      .filter(
+        ({ filter, startsAfter, isNoLocal }) =>
+          event.position > startsAfter && !(isOwn && isNoLocal) && !isShared(filter),
+      );
   }
 
   /** Whether the session published the event. */
@@ -90,16 +89,13 @@ export class FilterSet {
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
   originFor(topic: string): string | undefined {
     const name = topic as TopicName; // one that is none matches no filter that matters
-    for (const { filter, isNoLocal } of this.#filters.values()) {
-      if (isNoLocal && !isShared(filter) && matchesFilter(filter, name)) return this.#parts.origin;
-    }
-    return undefined;
+    return this.allOf(name).some(({ isNoLocal }) => isNoLocal) ? this.#parts.origin : undefined;
   }
 
   /** The index went back. */
   rollBack(to: Position): void {
-    for (const [text, filter] of this.#filters) {
-      if (filter.startsAfter > to) this.#filters.set(text, { ...filter, startsAfter: to });
+    for (const filter of this.#filters.values()) {
+      if (filter.startsAfter > to) this.#filters.set(filter.filter, { ...filter, startsAfter: to });
     }
   }
 }

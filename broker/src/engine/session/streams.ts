@@ -124,9 +124,9 @@ function toOwnFilter(text: string): TopicFilter {
 }
 
 function checkSame(id: SubscriptionId, known: readonly StoredFilter[], asked: readonly TopicFilter[]): void {
-  const texts = known.map(({ filter }) => filter);
-  if (texts.length === asked.length && texts.every((text) => asked.includes(text))) return;
-  throw elsewhere(id, quote(texts.join(",")));
+  const texts = new Set(asked);
+  if (known.length === texts.size && known.every(({ filter }) => texts.has(filter))) return;
+  throw elsewhere(id, quote(known.map(({ filter }) => filter).join(",")));
 }
 
 function elsewhere(id: SubscriptionId, what: string): BrokerError {

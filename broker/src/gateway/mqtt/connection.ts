@@ -4,6 +4,7 @@ import type { Caller } from "../../engine/access/caller.ts";
 import type { Attachment, Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
+import { filterBytes } from "../shared/connection/filter-bytes.ts";
 import { Intake } from "../shared/connection/intake.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { logIn } from "../callers/log-in.ts";
@@ -99,11 +100,11 @@ export class Connection {
       onBytes: (chunk) => this.#checkFirst(chunk),
       onUnit: (frame) => this.#take(frame),
       onFailed: (error) => this.#fail(error),
-      keptBytes: () => this.#opened?.inbound.waitingBytes ?? 0,
+      keptBytes: () => this.#keptBytes,
       onDrained: () => this.#opened?.attachment.session.wake(),
       onEnded: () => this.#close(false),
       onBroken: () => this.#close(false),
-      onOutOfMemory: () => this.#end("others need the memory of its unfinished packet", reason.quotaExceeded),
+      onOutOfMemory: () => this.#end("others need the memory that it holds", reason.quotaExceeded),
     });
     this.#silence = setTimeout(() => this.#end("no CONNECT in time"), settings.connectTimeoutMs);
   }
@@ -117,6 +118,12 @@ export class Connection {
 
   endByStop(): void {
     this.end(reason.shuttingDown);
+  }
+
+  get #keptBytes(): number {
+    if (this.#opened === undefined) return 0;
+    const { inbound, attachment } = this.#opened;
+    return inbound.waitingBytes + filterBytes(attachment.session.filterCount);
   }
 
   /** Rather than wait for the rest of some other protocol. @throws PacketError. */

@@ -33,6 +33,24 @@ it("counts unfinished packets against the shared memory, and ends those that hol
   for (const client of [second, newest]) expect((await client?.nextAny())?.cmd).toBe("disconnect");
 });
 
+it("counts the filters of a session against the shared memory, but for the first ones", async () => {
+  world = await MqttWorld.start({ memoryBytesMax: 300_000 });
+  const clients: RawClient[] = [];
+  for (const count of [16, 100, 100]) {
+    const client = await RawClient.connect(world.port, 5, { clientId: `client ${clients.length}` });
+    const subscriptions = Array.from({ length: count }, (_, index) => ({ topic: `a/+/${index}`, qos: 0 }));
+    client.send({ cmd: "subscribe", messageId: 1, subscriptions });
+    await client.next("suback");
+    clients.push(client);
+  }
+  const [few, oldest, newest] = clients;
+  expect(await oldest?.next("disconnect")).toMatchObject({ reasonCode: reason.quotaExceeded });
+  for (const client of [few, newest]) {
+    client?.send({ cmd: "pingreq" });
+    await client?.next("pingresp");
+  }
+});
+
 it("gives a slow reader nothing more while others wait for as much as all may", async () => {
   const shared = new UnreadBytes(outboxBytesMax / 2);
   const [slow, quick] = [new Outbox(new PassThrough(), shared), new Outbox(new PassThrough(), shared)];

@@ -62,7 +62,7 @@ export class Dialogue {
   /** Received bytes that it keeps. */
   get keptBytes(): number {
     return (
-      this.#transactions.bytes + this.#answers.bytes + this.#subscriptions.nameBytes + this.#submitter.waitingBytes
+      this.#transactions.bytes + this.#answers.bytes + this.#subscriptions.keptBytes + this.#submitter.waitingBytes
     );
   }
 

@@ -25,6 +25,9 @@ export const transactionBytesMax = 1024 * 1024;
 /** What each frame that is kept counts beside its bytes: in a transaction, or until its answer has left. */
 export const keptFrameBytes = 256;
 
+/** Filters that the subscriptions of one connection have together; more where the settings allow more subscriptions. */
+export const connectionFiltersMax = 1_000;
+
 /** Events of a subscription that its client has not acknowledged, where it says nothing by `prefetch-count`. */
 export const prefetchDefault = 100;
 

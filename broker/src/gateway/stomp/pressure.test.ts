@@ -196,6 +196,24 @@ it("counts the names of subscriptions that have ended", async () => {
   expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
 });
 
+it("counts filters against the shared memory, but for the first ones", async () => {
+  const port = await start({ memoryBytesMax: 300_000 });
+  const clients: RawClient[] = [];
+  for (const count of [16, 100, 100]) {
+    const client = await RawClient.connect(port);
+    const destination = Array.from({ length: count }, (_, index) => `a/+/${index}`).join(",");
+    client.send("SUBSCRIBE", { id: "s", destination, receipt: "r" });
+    await client.next("RECEIPT");
+    clients.push(client);
+  }
+  const [few, oldest, newest] = clients;
+  expect((await oldest?.next("ERROR"))?.headers["message"]).toContain("others need the memory");
+  for (const client of [few, newest]) {
+    client?.send("BEGIN", { transaction: "t", receipt: "still there" });
+    expect((await client?.nextAny())?.command).toBe("RECEIPT");
+  }
+});
+
 it("counts the headers of SENDs in a transaction as what they take in memory", async () => {
   const client = await RawClient.connect(await start());
   client.send("BEGIN", { transaction: "t" });

@@ -21,6 +21,7 @@ export interface SubscriptionParts {
   readonly number: number;
   readonly ackMode: AckMode;
   readonly isDurable: boolean;
+  readonly filterCount: number;
   /** Events that may be given and not acknowledged. */
   readonly prefetch: number;
   readonly version: Version;

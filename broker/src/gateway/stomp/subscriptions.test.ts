@@ -318,6 +318,22 @@ it("remembers as many settled events as may be in flight", () => {
   expect(inFlight.settle("c", "one")).toEqual([]);
 });
 
+/** A destination of 400 topics, from a number on. */
+function toDestination(first: number): string {
+  return Array.from({ length: 400 }, (_, index) => `t${first + index}`).join(",");
+}
+
+it("bounds the filters of all subscriptions of a connection together", async () => {
+  const client = await RawClient.connect(await start());
+  for (const id of ["1", "2"]) await subscribe(client, { id, destination: toDestination(0) });
+  client.send("UNSUBSCRIBE", { id: "1" });
+  await subscribe(client, { id: "3", destination: toDestination(400) });
+  client.send("SUBSCRIBE", { id: "4", destination: toDestination(800), receipt: "4" });
+  const { headers } = await client.next("ERROR");
+  expect(headers).toMatchObject({ code: "200301", "receipt-id": "4" });
+  expect(headers["message"]).toContain("at most 1000 filters");
+});
+
 it("refuses more filters than a session may have", async () => {
   const client = await RawClient.connect(await start());
   const destination = Array.from({ length: 1_001 }, (_, index) => `t${index}`).join(",");

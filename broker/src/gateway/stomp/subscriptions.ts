@@ -4,9 +4,10 @@ import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
 import type { Outbox } from "../shared/connection/outbox.ts";
+import { filterBytes } from "../shared/connection/filter-bytes.ts";
 import { parameterError } from "../shared/failure.ts";
 import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
-import { prefetchDefault, prefetchMax } from "./limits.ts";
+import { connectionFiltersMax, prefetchDefault, prefetchMax } from "./limits.ts";
 import { requireHeader } from "./mapping.ts";
 import { requireName } from "./names.ts";
 import type { Profile } from "./profile.ts";
@@ -41,14 +42,15 @@ export class Subscriptions {
   readonly #ended = new Set<string>();
   #lastNumber = 0;
   #nameBytes = 0;
+  #filterCount = 0;
 
   constructor(parts: SubscriptionsParts) {
     this.#parts = parts;
   }
 
-  /** Bytes of the names that it keeps. */
-  get nameBytes(): number {
-    return this.#nameBytes;
+  /** Bytes of the names and filters that it keeps. */
+  get keptBytes(): number {
+    return this.#nameBytes + filterBytes(this.#filterCount);
   }
 
   /** Attaches a subscription; it takes events once it is opened. @throws BrokerError. */
@@ -56,7 +58,8 @@ export class Subscriptions {
     const { broker, caller, settings } = this.#parts;
     const name = this.#nameOf(headers);
     if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // ignored, it would give too much
-    const subscription = this.#create(headers);
+    const filters = requireHeader(headers, "destination").split(",");
+    const subscription = this.#create(headers, filters.length);
     this.#checkNew(name, subscription);
     const { ackMode, isDurable, key, prefetch } = subscription.parts;
     const order = {
@@ -68,7 +71,7 @@ export class Subscriptions {
       will: undefined,
       expiryMs: isDurable ? settings.subscriptionExpirySeconds * 1000 : 0,
       stream: {
-        filters: requireHeader(headers, "destination").split(","),
+        filters,
         acknowledges: ackMode !== "auto" || isDurable, // with `auto`, once the socket has taken the event
         offset: findHeader(headers, "eventId"),
       },
@@ -78,6 +81,7 @@ export class Subscriptions {
     subscription.attached(await broker.attach(caller, order, subscription));
     this.#open.set(name, subscription);
     this.#nameBytes += name.length;
+    this.#filterCount += filters.length;
     return subscription;
   }
 
@@ -88,7 +92,7 @@ export class Subscriptions {
     if (subscription === undefined) {
       throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
     }
-    this.#forget(name);
+    this.#forget(name, subscription);
     await subscription.end();
   }
 
@@ -113,7 +117,7 @@ export class Subscriptions {
     this.#open.clear();
   }
 
-  #create(headers: Headers): Subscription {
+  #create(headers: Headers, filterCount: number): Subscription {
     const { settings, version, profile, outbox, newKey, onEnded, onSuspended } = this.#parts;
     const { extensionPrefix } = settings;
     const given = findHeader(headers, `${extensionPrefix}subscriptionId`);
@@ -125,6 +129,7 @@ export class Subscriptions {
       number: this.#lastNumber,
       ackMode,
       isDurable: given !== undefined,
+      filterCount,
       prefetch: toPrefetch(findHeader(headers, "prefetch-count"), ackMode),
       version,
       profile,
@@ -141,13 +146,14 @@ export class Subscriptions {
 
   /** The connection may subscribe again. */
   #leave(subscription: Subscription): void {
-    for (const [name, known] of this.#open) if (known === subscription) this.#forget(name);
+    for (const [name, known] of this.#open) if (known === subscription) this.#forget(name, known);
     subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
   }
 
-  #forget(name: string): void {
+  #forget(name: string, { parts }: Subscription): void {
     this.#open.delete(name);
     this.#nameBytes -= name.length;
+    this.#filterCount -= parts.filterCount;
     this.#remember(name);
   }
 
@@ -157,8 +163,13 @@ export class Subscriptions {
     if ([...this.#open.values()].some((known) => known.parts.key === parts.key)) {
       throw parameterError(`this connection has the subscription ${quote(parts.key)} already`);
     }
-    if (this.#open.size < subscriptionsMax) return;
-    throw new BrokerError("overQuota", { details: `this connection has ${subscriptionsMax} subscriptions` });
+    if (this.#open.size >= subscriptionsMax) {
+      throw new BrokerError("overQuota", { details: `this connection has ${subscriptionsMax} subscriptions` });
+    }
+    const filtersMax = Math.max(connectionFiltersMax, subscriptionsMax);
+    if (this.#filterCount + parts.filterCount <= filtersMax) return;
+    const details = `the subscriptions of a connection have at most ${filtersMax} filters`;
+    throw new BrokerError("overQuota", { details });
   }
 
   /** In 1.0 a subscription may go without `id`, and is named by its destination. */

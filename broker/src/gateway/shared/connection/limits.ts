@@ -10,6 +10,12 @@ export const unfinishedBytesMin = 4 * 1024;
 /** What each extension of a publish that waits counts beside its characters: headers and properties may be thousands of two bytes each. */
 export const keptExtensionBytes = 128;
 
+/** Filters of one connection that do not count against the shared memory. */
+export const uncountedFiltersMax = 16;
+
+/** What each further filter counts, in bytes: it stands in the session, in the index of the session and in that of the group, however many levels it has. */
+export const keptFilterBytes = 2_048;
+
 /** Topics that one connection may open in a minute by publishing to them. */
 export const opensPerMinuteMax = 600;
 

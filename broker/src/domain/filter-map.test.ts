@@ -1,0 +1,52 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { FilterMap } from "./filter-map.ts";
+import { parseTopicFilter, type TopicFilter } from "./topic-filter.ts";
+import { parseTopicName, topicCharactersMax } from "./topic-name.ts";
+
+/** Filters of as many levels as fit, which share none with each other. */
+function deepFilters(count: number, end: string): readonly TopicFilter[] {
+  return Array.from({ length: count }, (_, index) => {
+    const levels = "/a".repeat(topicCharactersMax / 2 - 5);
+    return parseTopicFilter(`${index}${levels}${end}`);
+  });
+}
+
+/** Bytes of the heap that stay in use after `work`. */
+function keptBytes(work: () => void): number {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void; // the flag makes it
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  work();
+  collectGarbage();
+  return process.memoryUsage().heapUsed - before;
+}
+
+it.each(["", "/+", "/#"])("takes memory for the length of filters, not for their levels: %j", (end) => {
+  const filters = deepFilters(2_000, end);
+  const map = new FilterMap<number>();
+  const kept = keptBytes(() => {
+    for (const [index, filter] of filters.entries()) map.set(filter, index);
+  });
+  expect(kept).toBeLessThan(filters.length * 1_000); // with a map for each level, 50 times as much
+  for (const [index, filter] of filters.entries()) {
+    expect(map.matching(parseTopicName(filter.replace(/[+#]/, "b")))).toEqual([index]);
+  }
+});
+
+it("gives back the memory of filters that left", () => {
+  const kept = deepFilters(300, "/#");
+  const map = new FilterMap<string>();
+  for (const filter of kept) map.set(filter, filter);
+  const bytes = keptBytes(() => {
+    for (const filter of kept) {
+      const parents = [...filter.matchAll(/\//g)].map(({ index }) => parseTopicFilter(`${filter.slice(0, index)}/+`));
+      for (const parent of parents) map.set(parent, parent);
+      for (const parent of parents) expect(map.delete(parent)).toBe(true);
+    }
+  });
+  expect(bytes).toBeLessThan(kept.length * 1_000); // with the branches of each parent, 20 times as much
+  for (const filter of kept) expect(map.matching(parseTopicName(filter.replace("#", "b")))).toEqual([filter]);
+});

@@ -1,0 +1,60 @@
+import { LazyMap } from "../lib/lazy-collections.ts";
+import { PatternTrie } from "./pattern-trie.ts";
+import { isPattern, type TopicFilter } from "./topic-filter.ts";
+import type { TopicName } from "./topic-name.ts";
+
+/**
+ * Values by topic filter, found by topic name too. A filter takes memory in proportion to its length, not to its levels; a name is found without a look
+ * at other names. Matches like `matchesFilter`.
+ */
+export class FilterMap<T> {
+  /** In the order in which they were added. */
+  readonly #values = new LazyMap<TopicFilter, T>();
+  /** Made with the first one: most sessions have none. */
+  #patterns: PatternTrie | undefined;
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  get(filter: TopicFilter): T | undefined {
+    return this.#values.get(filter);
+  }
+
+  keys(): Iterable<TopicFilter> {
+    return this.#values.keys();
+  }
+
+  values(): Iterable<T> {
+    return this.#values.values();
+  }
+
+  /** Adds a value, or replaces that of the same filter. */
+  set(filter: TopicFilter, value: T): void {
+    if (isPattern(filter) && !this.#values.has(filter)) {
+      this.#patterns ??= new PatternTrie();
+      this.#patterns.add(filter);
+    }
+    this.#values.set(filter, value);
+  }
+
+  /** Answers whether there was a value. */
+  delete(filter: TopicFilter): boolean {
+    if (!this.#values.delete(filter)) return false;
+    if (isPattern(filter)) this.#patterns?.remove(filter);
+    return true;
+  }
+
+  /** The values of all filters that match. */
+  matching(topic: TopicName): readonly T[] {
+    const found: T[] = [];
+    const add = (filter: TopicFilter): void => {
+      const value = this.#values.get(filter);
+      if (value !== undefined) found.push(value);
+    };
+    const name: string = topic;
+    add(name as TopicFilter); // a name is the filter that matches itself
+    this.#patterns?.match(topic, add);
+    return found;
+  }
+}
