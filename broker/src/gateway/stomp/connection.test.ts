@@ -84,6 +84,12 @@ it("refuses a SEND with the code of the catalogue and its receipt, and closes", 
   await client.closed;
 });
 
+it("names the receipt of a frame that comes before CONNECT", async () => {
+  const client = await RawClient.open(await start());
+  client.send("SEND", { destination: "a", receipt: "7" }, "x");
+  expect((await client.next("ERROR")).headers["receipt-id"]).toBe("7");
+});
+
 it.each([
   ["lacks a header", (client: RawClient) => client.send("SEND", { receipt: "bad" }, "x"), "bad"],
   ["is unknown", (client: RawClient) => client.send("HELLO", { receipt: "bad" }), "bad"],

@@ -83,8 +83,7 @@ export class Connection {
       onDrained: () => this.#opened?.dialogue.wake(),
       onEnded: () => this.#leave(),
       onBroken: () => this.#close(),
-      onOutOfMemory: () =>
-        this.#fail(new BrokerError("busy", { details: "others need the memory of its unfinished frame" })),
+      onOutOfMemory: () => this.#fail(new BrokerError("busy", { details: "others need the memory that it holds" })),
     });
     const late = (): void => this.#fail(new FrameError("no CONNECT in time"));
     this.#connectTimeout = setTimeout(late, settings.connectTimeoutMs);
@@ -97,13 +96,14 @@ export class Connection {
   #take(frame: ClientFrame): void {
     const { command } = frame;
     if (this.#opened === undefined) this.#connect(frame);
-    else if (command === "CONNECT" || command === "STOMP") throw new FrameError("the connection is open already");
+    else if (command === "CONNECT" || command === "STOMP")
+      throw new FrameError("the connection is open already", findHeader(frame.headers, "receipt"));
     else this.#serve(frame, this.#opened);
   }
 
   #connect(frame: ClientFrame): void {
     if (frame.command !== "CONNECT" && frame.command !== "STOMP") {
-      throw new FrameError(`${frame.command} came before CONNECT`);
+      throw new FrameError(`${frame.command} came before CONNECT`, findHeader(frame.headers, "receipt"));
     }
     const { profile, server, newId, broker } = this.#parts;
     const accepted = acceptConnect(frame, { profile, server, session: newId() });

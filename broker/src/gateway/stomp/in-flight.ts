@@ -3,6 +3,7 @@ import type { Ticket } from "../../domain/delivery-window.ts";
 /** The events that a client was given by one subscription and has not acknowledged, by eventId, in the order in which they were given. */
 export class InFlight {
   readonly #tickets = new Map<string, Ticket>();
+  readonly #eventIds = new Map<Ticket, string>();
   /** Those settled lately: a client may settle one twice, and cannot know what a reorganisation took back. */
   readonly #settled = new Set<string>();
   readonly #settledMax: number;
@@ -13,8 +14,12 @@ export class InFlight {
   }
 
   give(eventId: string, ticket: Ticket): void {
-    this.#tickets.delete(eventId);
+    // The chain took back what had the ticket before: a late ACK of that must not count for this one.
+    const former = this.#eventIds.get(ticket);
+    if (former !== undefined) this.#forget(former);
+    this.#release(eventId);
     this.#tickets.set(eventId, ticket); // a repeat is the newest
+    this.#eventIds.set(ticket, eventId);
     this.#settled.delete(eventId);
   }
 
@@ -45,8 +50,14 @@ export class InFlight {
     return found;
   }
 
-  #forget(eventId: string): void {
+  #release(eventId: string): void {
+    const ticket = this.#tickets.get(eventId);
+    if (ticket !== undefined) this.#eventIds.delete(ticket);
     this.#tickets.delete(eventId);
+  }
+
+  #forget(eventId: string): void {
+    this.#release(eventId);
     this.#settled.add(eventId);
     const [oldest] = this.#settled;
     if (this.#settled.size > this.#settledMax && oldest !== undefined) this.#settled.delete(oldest);

@@ -289,6 +289,32 @@ it("gives the id of the SUBSCRIBE as message-id where the profile says so", asyn
   expect(headers).toMatchObject({ "message-id": "s", eventId });
 });
 
+it.each(["1.0", "1.1"])(
+  "acknowledges the event that message-id names, whatever else an ACK says, by STOMP %s",
+  async (version) => {
+    const port = await start();
+    const client = await RawClient.connect(port, version);
+    await subscribe(client, { ack: "client" });
+    await publish(port, "1", "2");
+    const [first, second] = [await client.next("MESSAGE"), await client.next("MESSAGE")];
+    client.send("ACK", { ...ackOf(first, version), eventId: second.headers["eventId"] ?? "", receipt: "acked" });
+    await client.next("RECEIPT");
+    expect(await waiting()).toEqual([1]);
+  },
+);
+
+it("acknowledges by eventId where message-id names the subscription", async () => {
+  const port = await start({ profile: { messageId: "subscription" } });
+  const client = await RawClient.connect(port, "1.1");
+  await subscribe(client, { ack: "client" });
+  await publish(port, "1");
+  const { headers } = await client.next("MESSAGE");
+  const eventId = headers["eventId"] ?? "";
+  client.send("ACK", { "message-id": "s", subscription: "s", eventId, receipt: "acked" });
+  await client.next("RECEIPT");
+  expect(await waiting()).toEqual([0]);
+});
+
 it.each([
   ["two subscriptions of one id", { id: "s", destination: "u" }, /"s" already/],
   ["one durable subscription twice", { id: "u", destination: "t", "svc-subscriptionId": durableId }, /already/],
@@ -316,6 +342,17 @@ it("remembers as many settled events as may be in flight", () => {
   expect(inFlight.settle("c", "through")).toEqual([1, 2, 3]);
   expect(["a", "b", "c"].map((eventId) => inFlight.knows(eventId))).toEqual([false, true, true]);
   expect(inFlight.settle("c", "one")).toEqual([]);
+});
+
+it("does nothing for a late ACK of an event whose ticket another event has by now", () => {
+  const inFlight = new InFlight(2);
+  inFlight.give("taken back", 1);
+  inFlight.give("a", 2);
+  inFlight.give("b", 1); // 65,535 tickets later
+  expect(inFlight.settle("taken back", "one")).toEqual([]);
+  expect(inFlight.knows("taken back")).toBe(true);
+  expect(inFlight.settle("a", "through")).toEqual([2]);
+  expect(inFlight.settle("b", "one")).toEqual([1]);
 });
 
 /** A destination of 400 topics, from a number on. */

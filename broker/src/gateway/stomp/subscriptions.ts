@@ -188,9 +188,15 @@ export class Subscriptions {
     return undefined; // of a subscription that has ended
   }
 
-  /** Before 1.2, an event is named by `message-id`, in 1.1 with its `subscription`. Some clients also give `eventId`. */
+  /** Where `message-id` names the subscription, clients give `eventId` too. */
+  #messageIdOf(headers: Headers): string {
+    const own = this.#parts.profile.messageId === "eventId" ? undefined : findHeader(headers, "eventId");
+    return own ?? requireHeader(headers, "message-id");
+  }
+
+  /** Before 1.2, an event is named by `message-id`, in 1.1 with its `subscription`. */
   #findByMessage(headers: Headers): Settled | undefined {
-    const messageId = findHeader(headers, "eventId") ?? requireHeader(headers, "message-id");
+    const messageId = this.#messageIdOf(headers);
     const name =
       this.#parts.version === "1.1" ? requireHeader(headers, "subscription") : findHeader(headers, "subscription");
     if (name === undefined) return this.#findAnywhere(messageId);

@@ -6,8 +6,9 @@ import { type ClientFrame, type Headers, versions } from "./frame.ts";
 import { FrameError } from "./frame-error.ts";
 import { FrameParser } from "./frame-parser.ts";
 
-/** Each is 50,000 mutated inputs; twenty rounds of the long run make a million. */
-const rounds = Number(process.env["CHECKS_ROUNDS"] ?? "2");
+/** In the long run each round is 50,000 mutated inputs, so that twenty make a million. */
+const mutatedInputs =
+  process.env["CHECKS_ROUNDS"] === undefined ? 10_000 : 50_000 * Number(process.env["CHECKS_ROUNDS"]);
 
 const limits = { headBytesMax: 4_000, headersMax: 50, bodyBytesMax: 1_000 };
 
@@ -64,32 +65,62 @@ it("unescapes what it escaped, and puts no delimiter into a header", () => {
   );
 });
 
+/** Shorter than many mutated inputs. */
+const small = { headBytesMax: 60, headersMax: 3, bodyBytesMax: 20 };
+
+/** @throws Error where a frame is beyond the limits. */
+function checkFrame({ command, headers, body }: ClientFrame): void {
+  const bodyMax = command === "SEND" ? small.bodyBytesMax : small.headBytesMax; // 1.0 ignores those of other frames
+  const headBytes = headers.reduce((sum, pair) => sum + Buffer.byteLength(pair.join("")), command.length);
+  if (body.length > bodyMax) expect.fail(`a body of ${body.length} bytes`);
+  if (headers.length > small.headersMax || headBytes > small.headBytesMax) expect.fail(`${headBytes} bytes of headers`);
+}
+
+const whole = Buffer.from(
+  "CONNECT\naccept-version:1.2\n\n\0\nSEND\ndestination:a\\cb\ncontent-length:3\nreceipt:1\n\nx\0y\0\r\nSUBSCRIBE\r\nid:0\r\n\r\n\0",
+);
+
+/** Puts other bytes in the place of some, or repeats a part. */
+const mutation = fc.record({
+  at: fc.nat(whole.length - 1),
+  length: fc.nat(8),
+  put: fc.oneof(
+    fc.uint8Array({ maxLength: 8 }),
+    fc.tuple(fc.nat(whole.length), fc.nat(60)).map(([from, length]) => whole.subarray(from, from + length)),
+  ),
+});
+
 it(
   "answers any mutated bytes with frames or a FrameError, and holds no more than its limits",
   () => {
-    const whole = Buffer.from(
-      "CONNECT\naccept-version:1.2\n\n\0\nSEND\ndestination:a\\cb\ncontent-length:3\nreceipt:1\n\nx\0y\0\r\nSUBSCRIBE\r\nid:0\r\n\r\n\0",
-    );
-    const mutation = fc.record({
-      at: fc.nat(whole.length - 1),
-      length: fc.nat(8),
-      bytes: fc.uint8Array({ maxLength: 8 }),
-    });
+    const outcomes = { frames: 0, refusals: 0 };
     const arbitrary = [fc.array(mutation, { maxLength: 4 }), fc.array(fc.nat(whole.length), { maxLength: 3 })] as const;
     fc.assert(
       fc.property(...arbitrary, fc.constantFrom(...versions), (mutations, places, version) => {
         let bytes = whole;
-        for (const { at, length, bytes: put } of mutations) {
+        for (const { at, length, put } of mutations) {
           bytes = Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + length)]);
         }
+        const parser = new FrameParser(small);
+        parser.use(version);
         try {
-          if (read(cut(bytes, places), version).some(({ body }) => body.length > 4_000)) expect.fail("a long body");
+          for (const chunk of cut(bytes, places)) {
+            parser.push(chunk, (frame) => {
+              checkFrame(frame);
+              outcomes.frames += 1;
+              return true;
+            });
+            // One byte more shows that a head or body is too long.
+            if (parser.heldBytes > small.headBytesMax + 1) expect.fail(`${parser.heldBytes} bytes are held`);
+          }
         } catch (error) {
           if (!(error instanceof FrameError)) throw error;
+          outcomes.refusals += 1;
         }
       }),
-      { numRuns: 50_000 * rounds },
+      { numRuns: mutatedInputs },
     );
+    expect(Math.min(outcomes.frames, outcomes.refusals)).toBeGreaterThan(mutatedInputs / 10);
   },
-  60_000 * rounds,
+  60_000 + mutatedInputs,
 );

@@ -154,14 +154,22 @@ it.each([
   ["a body that is too long", "SEND\nreceipt:7\ncontent-length:101\n\n"],
   ["a body of a frame that has none", "BEGIN\nreceipt:7\n\nx\0"],
   ["an undefined escape", "SEND\na:\\t\nreceipt:7\n\n"],
+  ["headers that do not end", "SEND\nreceipt:7\na:b\0"],
+  ["a NUL in a header", "SEND\nreceipt:7\na:\0\n\n"],
+  ["bad UTF-8", Buffer.concat([Buffer.from("SEND\nreceipt:7\na:"), Buffer.of(0xc3, 0x28), Buffer.from("\n\n\0")])],
+  ["too many headers", `SEND\nreceipt:7\n${"a:b\n".repeat(11)}`],
+  ["a head that is too long", `SEND\nreceipt:7\na:${"b".repeat(1_000)}`],
+  ["an unknown command", "HELLO\nreceipt:7\n\n\0"],
+  ["a carriage return in a header", "SEND\na:b\rc\nreceipt:7\n\n\0"],
 ])("names the receipt of a refused frame: %s", (_, input) => {
-  expect(errorOf(input, { version: "1.2" }).receipt).toBe("7");
+  for (const cut of [1, 1_000_000]) expect(errorOf(input, { version: "1.2", cut }).receipt).toBe("7");
 });
 
 it.each([
   ["1.2", "SEND\nreceipt:a\\cb\nx:\\t\n\n\0", "a:b"],
   ["1.0", "SEND\nreceipt: 7\nx\n\n\0", "7"],
   ["1.2", "SEND\nreceipt:\\t\n\n\0", undefined],
+  ["1.2", "SEND\nreceipt:a\0\n\n\0", undefined],
 ] as const)("decodes the receipt of a refused frame of %s: %j", (version, input, receipt) => {
   expect(errorOf(input, { version }).receipt).toBe(receipt);
 });

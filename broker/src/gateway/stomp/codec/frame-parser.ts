@@ -92,13 +92,30 @@ export class FrameParser {
 
   /** Undefined where bytes are missing. */
   #next(): ClientFrame | undefined {
-    this.#head ??= this.#readHead();
+    this.#head ??= this.#tryHead();
     if (this.#head === undefined) return undefined;
     const { command, headers } = this.#head;
     const body = this.#readBody(this.#head);
     if (body === undefined) return undefined;
     this.#head = undefined;
     return { command, headers, body };
+  }
+
+  /** @throws FrameError that names the receipt where the lines before what is wrong ask for one. */
+  #tryHead(): Head | undefined {
+    try {
+      return this.#readHead();
+    } catch (error) {
+      if (!(error instanceof FrameError) || error.receipt !== undefined) throw error;
+      throw new FrameError(error.message, this.#receiptSoFar());
+    }
+  }
+
+  /** Of the whole lines of a head that is not consumed. */
+  #receiptSoFar(): string | undefined {
+    const [, ...lines] = toLines(this.#pending.slice(0, this.#lineStart));
+    const receipt = findReceipt(lines, this.#version ?? "1.2");
+    return receipt === undefined || /[\0\uFFFD]/.test(receipt) ? undefined : receipt;
   }
 
   #readHead(): Head | undefined {
