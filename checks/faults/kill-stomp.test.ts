@@ -13,6 +13,13 @@ const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
 const window = 10;
 const countUntilKillMax = 150;
 const topics = ["load/a", "load/b"];
+/** Durable subscriptions, each of a connection of its own. */
+const orders = [
+  { destination: "load/#", wanted: topics },
+  { destination: "load/a", wanted: ["load/a"] },
+  { destination: "load/b,load/a", wanted: topics },
+  { destination: "+/b", wanted: ["load/b"] },
+];
 const timeoutMs = 300_000;
 
 /** A connection, once the broker takes one. */
@@ -62,10 +69,15 @@ class Publisher {
 
 /** A durable subscription that acknowledges each message for itself, and comes back after each kill. */
 class Subscriber {
+  readonly order: (typeof orders)[number];
   readonly id = randomUUID();
   readonly received = new Map(topics.map((topic) => [topic, [] as number[]]));
   #peer: Peer | undefined;
   #isStopped = false;
+
+  constructor(order: (typeof orders)[number]) {
+    this.order = order;
+  }
 
   async run(port: number): Promise<void> {
     while (!this.#isStopped) {
@@ -73,7 +85,7 @@ class Subscriber {
       this.#peer = peer;
       if (this.#isStopped) peer.drop(); // stopped while it connected
       const durable = { "svc-subscriptionId": this.id, ack: "client-individual" };
-      peer.send("SUBSCRIBE", { id: "1", destination: "load/#", eventId: "OFFSET_FIRST", ...durable });
+      peer.send("SUBSCRIBE", { id: "1", destination: this.order.destination, eventId: "OFFSET_FIRST", ...durable });
       for (let frame = await peer.any(); frame !== undefined; frame = await peer.any()) {
         if (frame.command !== "MESSAGE") break;
         this.received.get(frame.headers["destination"] ?? "")?.push(Number(frame.body));
@@ -96,9 +108,10 @@ async function killUnderLoad(seed: number): Promise<void> {
   let broker: BrokerProcess = await startBroker(options);
   const port = Number(/^ {2}STOMP +stomp:.*:(\d+)$/m.exec(broker.stderr())?.[1]);
   options.env.STELE_STOMP_PORT = String(port);
-  const subscriber = new Subscriber();
+  const subscribers = orders.map((order) => new Subscriber(order));
   const publishers = topics.map((topic) => new Publisher(topic));
-  const running = [subscriber, ...publishers].map((client) => client.run(port));
+  const subscribing = subscribers.map((subscriber) => subscriber.run(port));
+  const publishing = publishers.map((publisher) => publisher.run(port));
   const count = (): number => publishers.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   for (let round = 0; round < rounds; round += 1) {
     const bound = count() + 1 + random.below(countUntilKillMax);
@@ -107,16 +120,21 @@ async function killUnderLoad(seed: number): Promise<void> {
     broker = await startBroker(options);
   }
   for (const publisher of publishers) publisher.isStopped = true;
-  await Promise.all(running.slice(1));
+  await Promise.all(publishing);
   for (const { topic, acknowledged } of publishers) {
-    const received = subscriber.received.get(topic) ?? [];
-    const isMissing = (): boolean => acknowledged.some((number) => !received.includes(number));
-    await until(`every acknowledged event of ${topic} has come`, () => !isMissing());
-    const first = [...new Set(received)];
-    expect(first, topic).toEqual(first.toSorted((one, other) => one - other));
+    for (const { order, received: all } of subscribers) {
+      const { destination, wanted } = order;
+      const received = all.get(topic) ?? [];
+      const isMissing = (): boolean =>
+        wanted.includes(topic) && acknowledged.some((number) => !received.includes(number));
+      const what = `every acknowledged event of ${topic} has come to ${destination}`;
+      await until(what, () => !isMissing(), { timeoutMs: 60_000 });
+      const first = [...new Set(received)];
+      expect(first, `${topic} at ${destination}`).toEqual(first.toSorted((one, other) => one - other));
+    }
   }
-  subscriber.stop();
-  await running[0];
+  for (const subscriber of subscribers) subscriber.stop();
+  await Promise.all(subscribing);
   process.stdout.write(`kill -9 under STOMP, seed ${seed}: ${count()} events acknowledged, ${rounds} kills\n`);
   expect((await broker.stop()).code).toBe(0);
 }

@@ -21,6 +21,17 @@ interface Consumer extends AsyncDisposable {
   take(count: number): Promise<readonly Seen[]>;
 }
 
+/** A way to publish, and what it can carry. REST takes text alone. */
+interface Door {
+  readonly name: string;
+  readonly takes: readonly Buffer[];
+  readonly publish: (content: Buffer) => Promise<unknown>;
+}
+
+const text = Buffer.from("größer \u{1F642}\0\r\n:\\");
+/** Every byte there is, which is no UTF-8. */
+const binary = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+
 const env = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
 const title = "an event published by any door comes by every door, with the same bytes, eventId and order";
 const topic = "pairs/all";
@@ -112,18 +123,20 @@ async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<
   await using rpc = new Client(brokerOf(1).url);
   const mqtt = await connectMqtt(brokerOf(2));
   const stomp = createStomp(brokerOf(3));
-  const publishes: Readonly<Record<string, (content: Buffer) => Promise<unknown>>> = {
-    REST: (content) => publishByRest(rest, content),
-    "JSON-RPC": (content) => rpc.publish(topic, content),
-    MQTT: (content) => mqtt.publishAsync(topic, content, { qos: 1 }),
-    STOMP: (content) => stomp.publish(content),
-  };
+  const publishes: readonly Door[] = [
+    { name: "REST", takes: [text], publish: (content) => publishByRest(rest, content) },
+    { name: "JSON-RPC", takes: [text, binary], publish: (content) => rpc.publish(topic, content) },
+    { name: "MQTT", takes: [text, binary], publish: (content) => mqtt.publishAsync(topic, content, { qos: 1 }) },
+    { name: "STOMP", takes: [text, binary], publish: (content) => stomp.publish(content) },
+  ];
   const published: string[] = [];
   for (let round = 0; round < 3; round += 1) {
-    for (const [door, publish] of Object.entries(publishes)) {
-      const content = Buffer.from(`${door} ${round} größer \u{1F642}\n:\\`);
-      published.push(content.toString("hex"));
-      await publish(content);
+    for (const { name, takes, publish } of publishes) {
+      for (const bytes of takes) {
+        const content = Buffer.concat([Buffer.from(`${name} ${round}`), bytes]);
+        published.push(content.toString("hex"));
+        await publish(content);
+      }
     }
   }
   await mqtt.endAsync();

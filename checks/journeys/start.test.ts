@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { runBroker } from "../harness/broker-process.ts";
+import { Context } from "../conformance/stomp/context.ts";
+import { runBroker, startBroker } from "../harness/broker-process.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -23,4 +25,18 @@ it.runIf(process.platform === "linux")("says how many open files it needs where 
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
   expect(code).toBe(2);
+});
+
+/** Another loopback address than that of all other tests, so that no other broker has its default ports. */
+const host = "127.0.61.13";
+
+it.runIf(process.platform === "linux")("serves STOMP at port 61613 by default, and says so in the banner", async () => {
+  using folder = createTempFolder();
+  const shell = 'unset STELE_STOMP_PORT; exec "$@"';
+  await using broker = await startBroker({ dataDir: folder.path, env: { STELE_HOST: host }, shell });
+  expect(broker.stderr()).toMatch(/^ {2}STOMP {5}stomp:\/\/127\.0\.61\.13:61613$/m);
+  const addresses = { tcp: 61_613, websocket: "", host };
+  const context = new Context({ addresses, transport: "tcp", version: "1.2", cut: "frames", name: "default" });
+  await context.connect();
+  context.close();
 });

@@ -1,101 +1,85 @@
-import { connect } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { Client } from "../../harness/client.ts";
-import { mutate } from "../../harness/mutation.ts";
+import { portOf } from "../../harness/listener-port.ts";
 import { createRandom, type Random, seedsOf } from "../../harness/random.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
-import { whenClosed } from "../../harness/when-closed.ts";
-import { peakMebibytes } from "../../hostile/support/process-memory.ts";
+import { peakMebibytes, residentMebibytes } from "../../hostile/support/process-memory.ts";
 import { Context } from "./context.ts";
-import { toBytes, versions } from "./frames.ts";
+import { attack, type Outcome, type Target } from "./mutants.ts";
 
-/** Mutated frames of one seed; twenty rounds of the long run make a million. */
-const framesPerSeed = process.env["CHECKS_ROUNDS"] === undefined ? 20_000 : 50_000;
-const framesPerConnection = 20;
-const connectionsAtOnce = 20;
+const isLong = process.env["CHECKS_ROUNDS"] !== undefined;
+/** Mutated frames of one seed, each on a connection of its own; twenty rounds of the long run make a million. */
+const mutantsPerSeed = isLong ? 50_000 : 800;
+const seeds = seedsOf("CHECKS_STOMP_SEEDS", [1]);
+const connectionsAtOnce = 40;
+/** After each part, the memory of the broker is read, and an honest client publishes and gets its event. */
+const partsPerSeed = isLong ? 2 : 4;
 const peakMebibytesMax = 512;
-
-/** One frame of each kind that a client may send. */
-const frames = [
-  { command: "SEND", headers: { destination: "mutated", "svc-a": "b:c\n", receipt: "1" }, body: "text" },
-  { command: "SEND", headers: { destination: "mutated", "content-length": "3", transaction: "t" }, body: "a\0b" },
-  { command: "SUBSCRIBE", headers: { id: "1", destination: "mutated,x/#", ack: "client", "prefetch-count": "5" } },
-  { command: "SUBSCRIBE", headers: { id: "2", destination: "+/x", eventId: "OFFSET_FIRST", receipt: "2" } },
-  { command: "UNSUBSCRIBE", headers: { id: "1" } },
-  { command: "ACK", headers: { id: "1-x", "message-id": "x", subscription: "1" } },
-  { command: "NACK", headers: { id: "1-x", "message-id": "x", subscription: "1" } },
-  { command: "BEGIN", headers: { transaction: "t" } },
-  { command: "COMMIT", headers: { transaction: "t", receipt: "3" } },
-  { command: "ABORT", headers: { transaction: "t" } },
-  { command: "DISCONNECT", headers: { receipt: "4" } },
-];
+/** More than the memory of a broker moves by itself. With a million mutants, 140 bytes kept of each would show. */
+const growthMebibytesMax = 64;
 
 let folder: TempFolder;
 let broker: BrokerProcess;
-let port: number;
 beforeAll(async () => {
   folder = createTempFolder();
   // Mutated names must not open topics: that is slow, and no part of this test.
-  broker = await startBroker({ dataDir: folder.path, env: { STELE_STOMP_PORT: "0", STELE_STOMP_AUTO_OPEN: "off" } });
-  port = Number(/^ {2}STOMP +stomp:.*:(\d+)$/m.exec(broker.stderr())?.[1]);
-  await new Client(broker.url).open("mutated");
+  const env = { STELE_STOMP_PORT: "0", STELE_STOMP_AUTO_OPEN: "off", STELE_LOG_LEVEL: "warn" };
+  broker = await startBroker({ dataDir: folder.path, env });
+  await using client = new Client(broker.url);
+  for (const topic of ["mutated", "given", "honest"]) await client.open(topic);
 });
 afterAll(async () => {
   await broker.stop();
   folder[Symbol.dispose]();
 });
 
-/** Leaves some as they are, so that more of the dialogue is reached. */
-function mutateFrame(bytes: Buffer, random: Random): Buffer {
-  const byte = random.pick([0, 10, 13, 58, 92, random.below(256)]);
-  return random.below(6) === 0 ? bytes : mutate(bytes, random, byte);
+function createContext(name: string): Context {
+  const addresses = { tcp: portOf(broker, "STOMP"), websocket: "" };
+  return new Context({ addresses, transport: "tcp", version: "1.2", cut: "frames", name });
 }
 
-/** Sends a CONNECT, seldom mutated too, and mutated frames. The broker must answer by frames, and close. */
-async function attack(random: Random): Promise<void> {
-  const version = random.pick(versions);
-  const headers = version === "1.0" ? {} : { "accept-version": version, host: "localhost" };
-  const hello = toBytes({ command: "CONNECT", headers }, version);
-  const mutants = Array.from({ length: framesPerConnection }, () =>
-    mutateFrame(toBytes(random.pick(frames), version), random),
-  );
-  const socket = connect(port, "127.0.0.1");
-  const answers: Buffer[] = [];
-  const closed = whenClosed(socket);
-  socket.on("data", (chunk: Buffer) => answers.push(chunk));
-  socket.end(Buffer.concat([random.below(10) === 0 ? mutateFrame(hello, random) : hello, ...mutants]));
-  await closed;
-  const text = Buffer.concat(answers).toString("latin1");
-  expect(text).toMatch(/^(\n*(CONNECTED|RECEIPT|MESSAGE|ERROR)\n[\s\S]*?\0)*\n*$/);
+/** Each outcome, and how often. */
+type Tally = Record<Outcome, number>;
+
+async function attackOften(target: Target, random: Random, tally: Tally): Promise<void> {
+  const count = mutantsPerSeed / connectionsAtOnce / partsPerSeed;
+  for (let left = count; left > 0; left -= 1) tally[await attack(target, random)] += 1;
 }
 
-it.each(seedsOf("CHECKS_STOMP_SEEDS", [1]))(
-  "mutated frames end connections by an ERROR and nothing else, seed %s",
-  async (seed) => {
-    const count = framesPerSeed / framesPerConnection / connectionsAtOnce;
-    const context = new Context({
-      addresses: { tcp: port, websocket: "" },
-      transport: "tcp",
-      version: "1.2",
-      cut: "frames",
-      name: "mutated",
+function createRandoms(seed: number): readonly Random[] {
+  return Array.from({ length: connectionsAtOnce }, (_, index) => createRandom(seed * connectionsAtOnce + index));
+}
+
+it(
+  "answers a mutated frame in any state with an ERROR, another frame or a close, and keeps nothing of it",
+  async () => {
+    const given = createContext("given");
+    const target = { port: portOf(broker, "STOMP"), topic: "given", eventId: await given.publish("once") };
+    given.close();
+    const honest = createContext("honest");
+    const subscriber = await honest.subscribed();
+    const tally: Tally = { ERROR: 0, answered: 0, closed: 0 };
+    const mebibytes: number[] = [];
+    const parts = seeds.flatMap((seed) => {
+      const randoms = createRandoms(seed);
+      return Array.from({ length: partsPerSeed }, () => randoms);
     });
-    const honest = await context.subscribed();
-    const attackInTurn = async (random: Random): Promise<void> => {
-      for (let index = 0; index < count; index += 1) await attack(random);
-    };
-    await Promise.all(
-      Array.from({ length: connectionsAtOnce }, (_, index) =>
-        attackInTurn(createRandom(seed * connectionsAtOnce + index)),
-      ),
-    );
-    await context.publish("still here");
-    let text = "";
-    while (text !== "still here") text = (await honest.next("MESSAGE")).body.toString();
-    context.close();
+    for (const randoms of parts) {
+      await Promise.all(randoms.map((random) => attackOften(target, random, tally)));
+      mebibytes.push(Math.round(residentMebibytes(broker.pid)));
+      process.stdout.write(`mutated STOMP so far: ${JSON.stringify(tally)}; ${mebibytes.at(-1)} MiB\n`);
+      await honest.publish("still here");
+      expect(await honest.take(subscriber, 1)).toEqual(["still here"]);
+    }
+    honest.close();
+    const most = Math.max(...mebibytes.slice(0, parts.length / 2));
+    const least = Math.min(...mebibytes.slice(parts.length / 2));
+    expect(tally.ERROR + tally.answered + tally.closed).toBe(mutantsPerSeed * seeds.length);
+    for (const count of Object.values(tally)) expect(count).toBeGreaterThan(mutantsPerSeed / 100);
     expect(broker.stdout()).not.toContain("connection failed");
+    expect(least - most).toBeLessThan(growthMebibytesMax);
     expect(peakMebibytes(broker.pid)).toBeLessThan(peakMebibytesMax);
   },
-  600_000,
+  isLong ? 36_000_000 : 600_000,
 );

@@ -9,11 +9,13 @@ import { type Frame, FrameReader, type HeaderList, toBytes, type Version } from 
 export interface Addresses {
   /** Port of STOMP over TCP. */
   readonly tcp: number;
+  /** 127.0.0.1 if left out. */
+  readonly host?: string;
   /** Address of STOMP over WebSocket. */
   readonly websocket: string;
 }
 
-export type Transport = keyof Addresses;
+export type Transport = "tcp" | "websocket";
 
 /** How a client cuts what it sends: a frame at a time, or each byte for itself. */
 export type Cut = "frames" | "bytes";
@@ -55,7 +57,7 @@ export class Peer {
 
   static async open(addresses: Addresses, options: PeerOptions): Promise<Peer> {
     if (options.transport === "tcp") {
-      const socket = connect({ port: addresses.tcp, host: "127.0.0.1", noDelay: true });
+      const socket = connect({ port: addresses.tcp, host: addresses.host ?? "127.0.0.1", noDelay: true });
       await once(socket, "connect");
       return new Peer(socket, options);
     }
@@ -95,6 +97,11 @@ export class Peer {
     const all = Buffer.from(bytes);
     if (this.#cut === "frames") this.#stream.write(all);
     else for (let at = 0; at < all.length; at += 1) this.#stream.write(all.subarray(at, at + 1));
+  }
+
+  /** In one write, however the client cuts its frames. */
+  sendPiece(text: string): void {
+    this.#stream.write(text);
   }
 
   newReceipt(): string {

@@ -1,13 +1,22 @@
 import { expect } from "vitest";
 import { type Case, inAll, only, since11 } from "../case.ts";
+import type { Context } from "../context.ts";
 import type { Peer } from "../peer.ts";
 
 /** More than the broker takes of the headers of one frame. */
 const longHeader = "x".repeat(1024 * 1024);
 
-/** A WebSocket message is shorter than that. */
-function sendInPieces(peer: Peer, text: string): void {
-  for (let at = 0; at < text.length; at += 10_000) peer.sendBytes(text.slice(at, at + 10_000));
+/**
+ * A client that writes each byte for itself does so around the place where the frame is too long, and goes no further: a million writes show nothing
+ * more. The others send all of it, in pieces that are shorter than a WebSocket message may be.
+ */
+function sendTooLong(context: Context, peer: Peer, { text, takenMax }: { text: string; takenMax: number }): void {
+  if (context.isSlow) {
+    peer.sendPiece(text.slice(0, takenMax - 100));
+    peer.sendBytes(text.slice(takenMax - 100, takenMax + 100));
+    return;
+  }
+  for (let at = 0; at < text.length; at += 10_000) peer.sendPiece(text.slice(at, at + 10_000));
 }
 
 export const frameCases: readonly Case[] = [
@@ -175,12 +184,16 @@ export const frameCases: readonly Case[] = [
     name: "1 MB of headers are an ERROR, also while they come",
     holds: { "1.0": ["error-1"], ...since11("limits-1") },
     run: async (context) => {
-      if (context.isSlow) return; // a million writes show nothing more
-      await context.refuses((peer) =>
-        sendInPieces(peer, `SEND\ndestination:${context.topic}\nlong:${longHeader}\n\n\0`),
-      );
-      await context.refuses((peer) => sendInPieces(peer, `SEND\nlong:${longHeader}`));
-      await context.refuses((peer) => sendInPieces(peer, `SEND\n${"a:b\n".repeat(10_000)}`));
+      const receipt = "receipt:long\n";
+      const tooLong = [
+        { text: `SEND\n${receipt}destination:${context.topic}\nlong:${longHeader}\n\n\0`, takenMax: 64 * 1024 },
+        { text: `SEND\n${receipt}long:${longHeader}`, takenMax: 64 * 1024 },
+        { text: `SEND\n${receipt}${"a:b\n".repeat(10_000)}`, takenMax: 4 * 1_000 },
+      ];
+      for (const one of tooLong) {
+        const error = await context.refuses((peer) => sendTooLong(context, peer, one));
+        expect(error.headers["receipt-id"]).toBe("long");
+      }
     },
   },
   {

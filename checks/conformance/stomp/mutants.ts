@@ -1,0 +1,162 @@
+import { connect } from "node:net";
+import { mutate } from "../../harness/mutation.ts";
+import type { Random } from "../../harness/random.ts";
+import { whenClosed } from "../../harness/when-closed.ts";
+import { toBytes, type Version, versions } from "./frames.ts";
+
+/** How the broker met a mutated frame: with an ERROR, with other answers, or by closing alone. */
+export type Outcome = "ERROR" | "answered" | "closed";
+
+/** What every attack uses. */
+export interface Target {
+  readonly port: number;
+  /** A topic with one event, of this eventId. */
+  readonly topic: string;
+  readonly eventId: string;
+}
+
+interface ClientFrame {
+  readonly command: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** What a client has done before its mutated frame, and the commands of the answers that it must have had. */
+interface State {
+  readonly frames: readonly ClientFrame[];
+  readonly answers: readonly string[];
+}
+
+interface ServerFrame {
+  readonly command: string;
+  readonly lines: readonly string[];
+}
+
+const mutationsMax = 2;
+
+/** Those without a subscription more often: they take the broker a fraction of the time. */
+function statesOf({ topic }: Target): readonly State[] {
+  const begin = { command: "BEGIN", headers: { transaction: "t", receipt: "ready" } };
+  const subscribe = { id: "s", destination: topic, ack: "client", receipt: "ready" };
+  const replay = { ...subscribe, eventId: "OFFSET_FIRST" };
+  const connected = { frames: [], answers: ["CONNECTED"] };
+  const begun = { frames: [begin], answers: ["CONNECTED", "RECEIPT"] };
+  const subscribed = { frames: [{ command: "SUBSCRIBE", headers: subscribe }], answers: begun.answers };
+  const given = { frames: [{ command: "SUBSCRIBE", headers: replay }], answers: [...begun.answers, "MESSAGE"] };
+  return [connected, connected, connected, begun, begun, begun, subscribed, given];
+}
+
+/** One frame of each kind that a client may send. */
+function framesOf({ topic, eventId }: Target): readonly ClientFrame[] {
+  const settled = { id: `1-${eventId}`, "message-id": eventId, subscription: "s", receipt: "5" };
+  return [
+    { command: "SEND", headers: { destination: "mutated", "svc-a": "b:c\n", receipt: "1" }, body: "text" },
+    { command: "SEND", headers: { destination: "mutated", "content-length": "3", transaction: "t" }, body: "a\0b" },
+    { command: "SUBSCRIBE", headers: { id: "1", destination: `${topic},x/#`, ack: "client", "prefetch-count": "5" } },
+    { command: "SUBSCRIBE", headers: { id: "2", destination: "+/x", eventId: "OFFSET_FIRST", receipt: "2" } },
+    { command: "UNSUBSCRIBE", headers: { id: "s", receipt: "3" } },
+    { command: "ACK", headers: settled },
+    { command: "NACK", headers: settled },
+    { command: "ACK", headers: { ...settled, transaction: "t" } },
+    { command: "BEGIN", headers: { transaction: "u", receipt: "6" } },
+    { command: "COMMIT", headers: { transaction: "t", receipt: "7" } },
+    { command: "ABORT", headers: { transaction: "t" } },
+    { command: "DISCONNECT", headers: { receipt: "8" } },
+  ];
+}
+
+function toHello(version: Version): ClientFrame {
+  return { command: "CONNECT", headers: version === "1.0" ? {} : { "accept-version": version, host: "localhost" } };
+}
+
+function toMutant(bytes: Buffer, random: Random): Buffer {
+  let mutant = bytes;
+  for (let left = 1 + random.below(mutationsMax); left > 0 && mutant.length > 0; left -= 1) {
+    mutant = mutate(mutant, random, random.pick([0, 10, 13, 58, 92, random.below(256)]));
+  }
+  return mutant;
+}
+
+/** Sends one mutated frame in a state that the broker has confirmed, and no more. @throws Error where the broker answers with anything but frames. */
+export async function attack(target: Target, random: Random): Promise<Outcome> {
+  const version = random.pick(versions);
+  const hello = toHello(version);
+  const isFirst = random.below(20) === 0; // the CONNECT itself is mutated
+  const state = isFirst ? { frames: [], answers: [] } : random.pick(statesOf(target));
+  const frame = isFirst ? hello : random.pick(framesOf(target));
+  const before = isFirst ? [] : [hello, ...state.frames].map((one) => toBytes(one, version));
+  const mutant = toMutant(toBytes(frame, version), random);
+  try {
+    const answers = await talk(target.port, { before, mutant, expected: state.answers });
+    return toOutcome(answers.slice(state.answers.length));
+  } catch (error) {
+    throw new Error(`STOMP ${version} after ${state.answers.join()}: ${JSON.stringify(mutant.toString("latin1"))}`, {
+      cause: error,
+    });
+  }
+}
+
+interface Conversation {
+  readonly before: readonly Buffer[];
+  readonly mutant: Buffer;
+  /** Commands of what answers `before`. A MESSAGE has to come before the mutant is sent; the others do so by the order of answers. */
+  readonly expected: readonly string[];
+}
+
+/** Answers everything that came until the broker closed. */
+async function talk(port: number, { before, mutant, expected }: Conversation): Promise<readonly ServerFrame[]> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const closed = whenClosed(socket);
+  const chunks: Buffer[] = [];
+  let isWaiting = expected.includes("MESSAGE");
+  socket.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    if (!isWaiting || readAnswers(Buffer.concat(chunks)).length < expected.length) return;
+    isWaiting = false;
+    socket.end(mutant);
+  });
+  if (isWaiting) socket.write(Buffer.concat(before));
+  else socket.end(Buffer.concat([...before, mutant]));
+  await closed;
+  const received = Buffer.concat(chunks);
+  const answers = readAnswers(received);
+  const commands = answers.slice(0, expected.length).map(({ command }) => command);
+  if (commands.join() !== expected.join()) throw new Error(`the state was not reached: ${received.toString("latin1")}`);
+  return answers;
+}
+
+/** The whole frames that came. @throws Error for anything else. */
+function readAnswers(bytes: Buffer): readonly ServerFrame[] {
+  const frames: ServerFrame[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    if (bytes[at] === 0x0a) {
+      at += 1;
+      continue;
+    }
+    const end = bytes.indexOf("\n\n", at);
+    if (end < 0) break;
+    const [command = "", ...lines] = bytes.toString("latin1", at, end).split("\n");
+    const isLegal = /^(CONNECTED|MESSAGE|RECEIPT|ERROR)$/.test(command) && lines.every((line) => /^[^:]+:/.test(line));
+    if (!isLegal) throw new Error(`no frame of a server: ${bytes.toString("latin1", at, end)}`);
+    const length = Number(
+      lines.find((line) => line.startsWith("content-length:"))?.slice("content-length:".length) ?? 0,
+    );
+    const stop = end + 2 + length;
+    if (stop >= bytes.length) break;
+    if (bytes[stop] !== 0) throw new Error(`no NUL where a ${command} ends`);
+    frames.push({ command, lines });
+    at = stop + 1;
+  }
+  return frames;
+}
+
+/** @throws Error where an ERROR is not the last frame, or says nothing. */
+function toOutcome(answers: readonly ServerFrame[]): Outcome {
+  const errors = answers.filter(({ command }) => command === "ERROR");
+  const last = answers.at(-1);
+  if (last === undefined) return "closed";
+  if (errors.length === 0) return "answered";
+  const isWhole = [/^message:./, /^code:\d{6}$/].every((header) => last.lines.some((line) => header.test(line)));
+  if (errors.length > 1 || last.command !== "ERROR" || !isWhole) throw new Error(JSON.stringify(answers));
+  return "ERROR";
+}
