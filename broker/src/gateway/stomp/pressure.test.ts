@@ -171,7 +171,7 @@ it("serves many tiny frames of one client in slices, each of them once and in or
 });
 
 it("counts the names of transactions against the shared memory", async () => {
-  const port = await start({ memoryBytesMax: 150_000 });
+  const port = await start({ memoryBytesMax: 180_000 }); // more than the names of one client and what it sent last, less than the names of two
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
     for (let count = 0; count < 80; count += 1) client.send("BEGIN", { transaction: String(count).padEnd(1_000, "x") });
@@ -182,7 +182,7 @@ it("counts the names of transactions against the shared memory", async () => {
 });
 
 it("counts the names of subscriptions that have ended", async () => {
-  const port = await start({ memoryBytesMax: 150_000 });
+  const port = await start({ memoryBytesMax: 170_000 }); // as above
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
     for (let count = 0; count < 90; count += 1) {
