@@ -30,11 +30,23 @@ export function isSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && toBuffer(left).equals(right);
 }
 
+/** Buffers write integers of up to six bytes. */
+const SHORT_INTEGER_END = 2 ** 48;
+
 /** An unsigned integer in big-endian bytes without leading zeros; none for 0. */
 export function fromInteger(value: bigint | number): Uint8Array {
   if (value === 0n || value === 0) return emptyBytes;
+  if (typeof value === "number" && value < SHORT_INTEGER_END) return fromShortInteger(value);
   const digits = value.toString(16);
   return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, "hex");
+}
+
+function fromShortInteger(value: number): Uint8Array {
+  let length = 1;
+  for (let end = 256; value >= end; end *= 256) length += 1;
+  const bytes = Buffer.allocUnsafe(length);
+  bytes.writeUIntBE(value, 0, length);
+  return bytes;
 }
 
 export function toBigint(bytes: Uint8Array): bigint {

@@ -41,6 +41,8 @@ type PlannedHead = Pick<IndexHead, "blockNumber" | "hash">;
 export interface IndexState {
   /** The head that the caller expects; undefined accepts any. */
   readonly after?: BlockRef | undefined;
+  /** Whether no block is ever rolled back: then the plan has no undo. */
+  readonly isFinal?: boolean | undefined;
   readonly head: PlannedHead | undefined;
   readonly topicsTotal: number;
   readonly batchesTotal: number;
@@ -174,8 +176,10 @@ class PlanUnderWay {
     assertPositions(block);
     for (const span of spansOf(block)) this.#advance(span, block.number);
     this.#head = { blockNumber: block.number, hash: block.hash };
+    const retained = this.#retain(block);
+    if (this.#state.isFinal === true) return;
     const images = this.#images(topicsTotal);
-    this.#undo.push({ number: block.number, hash: block.hash, topicsTotal, images, retained: this.#retain(block) });
+    this.#undo.push({ number: block.number, hash: block.hash, topicsTotal, images, retained });
   }
 
   finish(): IndexPlan {
@@ -250,7 +254,7 @@ class PlanUnderWay {
 
   #set(record: TopicRecord): void {
     const name = record.topic.name;
-    if (!this.#before.has(name)) this.#before.set(name, this.#get(name));
+    if (this.#state.isFinal !== true && !this.#before.has(name)) this.#before.set(name, this.#get(name));
     (this.#opened.has(name) ? this.#opened : this.#changed).set(name, record);
   }
 }

@@ -10,8 +10,10 @@ export function createBloom(logs: readonly Log[]): Uint8Array {
   for (const log of logs) {
     // Logs of one transaction share objects: comparing them spares a look-up.
     if (log.address !== previous?.address) addToBloom(bloom, log.address, seen);
-    for (const [index, topic] of log.topics.entries()) {
+    let index = 0;
+    for (const topic of log.topics) {
       if (topic !== previous?.topics[index]) addToBloom(bloom, topic, seen);
+      index += 1;
     }
     previous = log;
   }

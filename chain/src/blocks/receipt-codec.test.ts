@@ -1,11 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import type { CopiedBytes } from "./log.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "./receipt-codec.ts";
 
 const sender = new Uint8Array(20).fill(7);
 
-function store(data: Uint8Array, raw: Uint8Array) {
-  const log = { address: new Uint8Array(20).fill(1), topics: [new Uint8Array(32).fill(2)], data };
+function store(data: Uint8Array, raw: Uint8Array, copied?: CopiedBytes) {
+  const topics = [new Uint8Array(32).fill(2)];
+  const log = { address: new Uint8Array(20).fill(1), topics, data, ...(copied && { copied }) };
   const receipt = {
     isSuccess: true,
     gasUsed: 21_000n,
@@ -48,6 +50,29 @@ describe("a stored receipt", () => {
       isSuccess: true,
     });
     expect(Buffer.from(decoded.sender).equals(sender)).toBe(true);
+  });
+
+  it("keeps log data once whose place in the transaction is known, however short", () => {
+    const memory = Buffer.concat([randomBytes(40), randomBytes(100), randomBytes(40)]);
+    const raw = memory.subarray(10);
+    const original = { buffer: memory.buffer, byteOffset: memory.byteOffset + 40 };
+    const data = Buffer.concat([randomBytes(30), memory.subarray(40, 140), Buffer.alloc(7)]);
+    const { receipt, encoded, decoded } = store(data, raw, { dataOffset: 30, length: 100, ...original });
+    expect(encoded.length).toBeLessThan(store(data, raw).encoded.length);
+    expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs(receipt.logs));
+  });
+
+  it.each([
+    ["of other memory", Buffer.from(randomBytes(200)), 0],
+    ["before the transaction", undefined, -5],
+    ["beyond the end of the transaction", undefined, 150],
+  ])("stores log data whole that is a copy of bytes %s", (_name, other, at) => {
+    const memory = randomBytes(300);
+    const raw = memory.subarray(50, 250);
+    const { buffer, byteOffset } = other ?? raw;
+    const data = randomBytes(100);
+    const { decoded } = store(data, raw, { dataOffset: 0, length: 100, buffer, byteOffset: byteOffset + at });
+    expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs([{ data }, { data }]));
   });
 
   it.each([

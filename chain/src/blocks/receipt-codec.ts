@@ -1,7 +1,7 @@
 import { decodeRlp, emptyBytes, encodeRlp, fromInteger, type RlpItem, toBigint, toBuffer } from "@stele/eth/node";
-import type { Log } from "./log.ts";
+import type { CopiedBytes, Log } from "./log.ts";
 import type { Receipt } from "./receipt.ts";
-import { findShared } from "./shared-bytes.ts";
+import { findShared, type SharedBytes } from "./shared-bytes.ts";
 
 /** A receipt as read from the store, with the sender that it spares the recovery of. */
 export interface StoredReceipt {
@@ -22,7 +22,7 @@ export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uin
     fromInteger(receipt.cumulativeGasUsed),
     fromInteger(receipt.effectiveGasPrice),
     fromInteger(BigInt(receipt.firstLogIndex)),
-    receipt.logs.map((log) => [log.address, log.topics, ...data.encode(log.data)]),
+    receipt.logs.map((log) => [log.address, log.topics, ...data.encode(log)]),
   ]);
 }
 
@@ -35,16 +35,23 @@ class LogDataEncoder {
     this.#raw = raw;
   }
 
-  encode(data: Uint8Array): Uint8Array[] {
-    const shared = findShared(data, this.#raw, this.#from);
+  encode({ data, copied }: Pick<Log, "data" | "copied">): Uint8Array[] {
+    const shared = (copied && this.#place(copied)) ?? findShared(data, this.#raw, this.#from);
     if (shared === undefined) return [data];
     this.#from = shared.rawOffset + shared.length;
     return [
       data.subarray(0, shared.dataOffset),
-      fromInteger(BigInt(shared.rawOffset)),
-      fromInteger(BigInt(shared.length)),
+      fromInteger(shared.rawOffset),
+      fromInteger(shared.length),
       data.subarray(shared.dataOffset + shared.length),
     ];
+  }
+
+  /** Undefined if the bytes are not from the transaction. */
+  #place({ buffer, byteOffset, dataOffset, length }: CopiedBytes): SharedBytes | undefined {
+    const rawOffset = byteOffset - this.#raw.byteOffset;
+    const isInside = buffer === this.#raw.buffer && rawOffset >= 0 && rawOffset + length <= this.#raw.length;
+    return isInside ? { dataOffset, rawOffset, length } : undefined;
   }
 }
 

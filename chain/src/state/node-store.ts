@@ -90,13 +90,13 @@ export class NodeStore implements StateSource {
   /** Takes over the changes of a block that is committed. */
   apply(blockNumber: bigint, { root, nodes, overwritten, storage }: AppliedChanges): void {
     this.#history.add(blockNumber, overwritten);
-    for (const [key, node] of nodes) {
+    nodes.forEach((node, key) => {
       if (node === undefined) this.#nodes.delete(key);
       else this.#nodes.set(key, node);
-    }
-    for (const [address, slots] of storage) {
-      for (const [slot, value] of slots) this.#slots.set(address + slot, value);
-    }
+    });
+    storage.forEach((slots, address) => {
+      slots.forEach((value, slot) => this.#slots.set(address + slot, value));
+    });
     this.#head = new StateView(this, root, this.#slots);
   }
 }

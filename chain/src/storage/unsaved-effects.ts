@@ -40,7 +40,7 @@ export class UnsavedEffects {
     this.#first ??= blockNumber;
     this.#last = blockNumber;
     this.#bytes += bytes;
-    for (const [key, node] of nodes) this.#nodes.set(key, node);
+    nodes.forEach((node, key) => this.#nodes.set(key, node));
     for (const { key, place } of places) {
       const known = this.#places.get(key);
       if (known === undefined) this.#places.set(key, [place]);

@@ -7,11 +7,20 @@ const none = new Uint8Array(0);
 
 /** Encodes into one buffer that is allocated once: nested lists of large strings cost no copies. `prefix` goes before the item. */
 export function encodeRlp(item: RlpItem, prefix: Uint8Array = none): Buffer {
+  if (item instanceof Uint8Array) return encodeString(item, prefix);
   const lists: number[] = [];
   const output = Buffer.allocUnsafe(prefix.length + measure(item, lists));
   const writer = new RlpWriter(output);
   writer.raw(prefix);
   new ItemWriter(writer, lists).write(item);
+  return output;
+}
+
+function encodeString(content: Uint8Array, prefix: Uint8Array): Buffer {
+  const output = Buffer.allocUnsafe(prefix.length + stringBytes(content));
+  const writer = new RlpWriter(output);
+  writer.raw(prefix);
+  writer.string(content);
   return output;
 }
 

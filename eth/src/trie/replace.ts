@@ -11,6 +11,8 @@ const LIST_OFFSET = 0xc0;
 /** Longest payload whose length stands in the first byte of its RLP, in bytes. */
 const SHORT_BYTES_MAX = 55;
 const BRANCH_CHILDREN = BRANCH_ITEMS - 1;
+/** Branches whose children's paths are kept, about 1 KiB each. */
+const branchPathsMax = 8_192;
 
 /**
  * Puts other values under keys that a trie has: each node on the way is copied and gets other hashes, without being decoded. Undefined
@@ -171,8 +173,24 @@ function childAt(node: Buffer, index: number): number {
   return at;
 }
 
+/** Paths of children by the path of their branch. To make a path, and hash it in each map that has it, takes longer than to hash its node. */
+const childPaths = new Map<string, (string | undefined)[]>();
+
 function toChildPath(path: string, nibble: number): string {
-  return path + String.fromCharCode(nibble);
+  const children = childPaths.get(path) ?? addBranch(path);
+  const known = children[nibble];
+  if (known !== undefined) return known;
+  const child = path + String.fromCharCode(nibble);
+  children[nibble] = child;
+  return child;
+}
+
+/** Forgets all once there are too many: those in use come back. */
+function addBranch(path: string): (string | undefined)[] {
+  if (childPaths.size >= branchPathsMax) childPaths.clear();
+  const children = Array.from<string | undefined>({ length: BRANCH_CHILDREN });
+  childPaths.set(path, children);
+  return children;
 }
 
 function itemEnd(node: Buffer, at: number): number {

@@ -88,7 +88,8 @@ export function checksumOfRow<Table extends CheckedTable>(
 ): number {
   const columns: readonly string[] = checkedColumns[table];
   const values: Readonly<Record<string, unknown>> = row;
-  const all = columns.map((name) => values[name]);
+  const all: unknown[] = [];
+  for (const name of columns) all.push(values[name]);
   if (bound !== undefined) all.push(bound);
   if (table === "subscriptions") for (const name of optionalColumns) all.push(...optionalValue(name, values[name]));
   return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
@@ -100,14 +101,21 @@ function optionalValue(name: (typeof optionalColumns)[number], value: unknown): 
   return name === "principal" ? [value] : [name];
 }
 
+/** Puts the checksum into a row that has none yet. */
+export function fillChecksum<
+  Table extends CheckedTable,
+  Row extends Partial<Unchecked<CheckedTables[Table]>> & { checksum: number },
+>(table: Table, row: Row, bound?: string): Row {
+  row.checksum = checksumOfRow(table, row, bound);
+  return row;
+}
+
 /** The row with a new checksum. The spread comes last for V8's hidden classes; see toSpan in index-plan.ts. */
 export function withChecksum<Table extends CheckedTable, Row extends Partial<Unchecked<CheckedTables[Table]>>>(
   table: Table,
   row: Row,
 ): Row & { readonly checksum: number } {
-  const checked: Row & { checksum: number } = { checksum: 0, ...row };
-  checked.checksum = checksumOfRow(table, row);
-  return checked;
+  return fillChecksum(table, { checksum: 0, ...row });
 }
 
 /** A prime below 2^31: no power of two is a multiple of it, so that the change of any one bit shows. */

@@ -13,7 +13,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
 import { checksumOfBytes } from "../checksum.ts";
-import { checksumOfRow, isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
+import { fillChecksum, isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import type { BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
 
 // Casts restore the branded types: only this store writes these tables.
@@ -26,7 +26,9 @@ export interface KeyedTopic extends TopicRecord {
 /** The row without its key, which the database assigns. */
 export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow, "topic_id"> {
   const { topic, digest, ordinal, eventCount } = record;
-  return withChecksum("topics", {
+  // With all fields in one literal: copying the others beside the checksum allocated 700 bytes more.
+  return fillChecksum("topics", {
+    checksum: 0,
     group_id: groupId,
     ordinal,
     name: topic.name,
@@ -63,6 +65,7 @@ export function fromTopicRow(row: TopicRow): KeyedTopic {
 export function toBatchRow(groupId: string, topicId: number, record: BatchRecord): BatchTable {
   const { batch, eventsBefore, number } = record;
   const row = {
+    checksum: 0, // as in toTopicRow
     group_id: groupId,
     ordinal: number,
     first_position: batch.firstPosition,
@@ -77,7 +80,7 @@ export function toBatchRow(groupId: string, topicId: number, record: BatchRecord
     events_checksum: checksumOfBytes(batch.events),
     events: batch.events,
   };
-  return { checksum: checksumOfRow("batches", row, batch.topic), ...row };
+  return fillChecksum("batches", row, batch.topic);
 }
 
 /** The columns that a batch is made from. */

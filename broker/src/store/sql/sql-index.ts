@@ -89,7 +89,7 @@ export class SqlIndex {
     await this.#applying.acquire();
     try {
       const written = await this.#change(database, { groupId, lease: options.lease }, async (transaction) => {
-        const planned = await this.#plan(transaction, groupId, { blocks, after: options.after });
+        const planned = await this.#plan(transaction, groupId, { blocks, ...options });
         await rememberSkipped(transaction, groupId, blocks);
         if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
         return this.#write(transaction, groupId, planned);
@@ -229,7 +229,7 @@ export class SqlIndex {
   async #plan(
     transaction: Transaction<Schema>,
     groupId: GroupId,
-    { blocks, after }: { readonly blocks: readonly IndexedBlock[]; readonly after: BlockRef | undefined },
+    { blocks, after, isFinal }: Pick<ApplyOptions, "after" | "isFinal"> & { readonly blocks: readonly IndexedBlock[] },
   ): Promise<Planned> {
     const row = await this.#findGroup(transaction, groupId);
     const opens = blocks.some((block) => block.opened.length > 0);
@@ -240,7 +240,7 @@ export class SqlIndex {
     const head = row === undefined || row.block_number < 0 ? undefined : toHead(row);
     const [batchesTotal, generation] = [row?.batch_count ?? 0, row?.generation ?? 0];
     const retained = await findRetained(this.#shared, transaction, { groupId, names: [...topicsRetainedIn(blocks)] });
-    const plan = planBlocks(blocks, { head, after, topicsTotal, batchesTotal, topics, retained });
+    const plan = planBlocks(blocks, { head, after, isFinal, topicsTotal, batchesTotal, topics, retained });
     return { plan, topicIds, batchesTotal: batchesTotal + plan.batches.length, generation };
   }
 
@@ -263,8 +263,10 @@ export class SqlIndex {
     const head = { group_id: groupId, block_number: blockNumber, block_hash: hash };
     const row = withChecksum("groups", { ...head, generation, batch_count: batchesTotal });
     await transaction.executeQuery(this.#queries.saveHead.bind(row));
-    // The spread comes last, so that all records share one hidden class: see toSpan in index-plan.ts.
-    return [...plan.opened, ...plan.changed].map((record) => ({ topicId: idOf(record, ids), ...record }));
+    return [...plan.opened, ...plan.changed].map((record) => {
+      const { topic, digest, ordinal, eventCount } = record;
+      return { topicId: idOf(record, ids), topic, digest, ordinal, eventCount };
+    });
   }
 
   async #findGroup(database: Kysely<Schema>, groupId: GroupId): Promise<GroupTable | undefined> {

@@ -1,5 +1,5 @@
 import { keccak256, toBuffer } from "@stele/eth/node";
-import type { Log } from "../../blocks/log.ts";
+import type { CopiedBytes, Log } from "../../blocks/log.ts";
 import { LOG_BYTE_GAS, COPY_WORD_GAS, STORE_GAS_MIN } from "../interpreter/instructions.ts";
 import { memoryGas } from "../interpreter/memory.ts";
 import type { SlotReader } from "../interpreter/slots.ts";
@@ -54,7 +54,7 @@ export function planPublish({
     if (number === undefined) return undefined;
     if (number !== sequence.number) sequence = { number, word: toWord(numberBytes(number)) };
     const topics = [EVENTS_PUBLISHED, topic, sequence.word, sender];
-    logs.push({ address: registry, topics, data: toLogData(input, batch) });
+    logs.push({ address: registry, topics, data: toLogData(input, batch), copied: toCopied(input, batch) });
     const words = toWords(batch.eventsBytes);
     eventWords += words;
     wordsMax = Math.max(wordsMax, words);
@@ -78,6 +78,12 @@ function toLogData(input: Buffer, { at, eventsBytes }: BatchInput): Buffer {
   data[DATA_EVENTS_OFFSET - 1] = DATA_EVENTS_OFFSET;
   data.fill(0, DATA_WORDS * WORD + eventsBytes);
   return data;
+}
+
+/** The length of the events and the events: the same bytes in the calldata and in the log. */
+function toCopied({ buffer, byteOffset }: Buffer, { at, eventsBytes }: BatchInput): CopiedBytes {
+  const length = WORD + eventsBytes;
+  return { dataOffset: DATA_EVENTS_OFFSET, length, buffer, byteOffset: byteOffset + at + TUPLE_BYTES - WORD };
 }
 
 function toWord(bytes: Buffer): Buffer {

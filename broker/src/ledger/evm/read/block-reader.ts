@@ -213,14 +213,15 @@ export class BlockReader {
 
   #entry(log: ContractLog): LedgerEntry | undefined {
     const { kind, address, transactionHash, logIndex } = log;
-    const place = { address, transactionHash, logIndex };
     if (kind === "batch-rejected" || kind === "open-rejected") return undefined;
-    if (kind === "topic-opened") return { kind, name: log.name, sender: log.sender, ...place };
-    if (kind !== "events-published") return { kind, ...place };
+    if (kind === "topic-opened")
+      return { kind, name: log.name, sender: log.sender, address, transactionHash, logIndex };
+    if (kind !== "events-published") return { kind, address, transactionHash, logIndex };
     const { firstSequence, count, events, sender: publisher } = log;
     const wrong = this.#options.verifier.fault(log);
-    if (wrong !== undefined) return { kind: "events-malformed", firstSequence, count, ...wrong, ...place };
-    return { kind: "events-committed", publisher, firstSequence, count, events, ...place };
+    if (wrong === undefined)
+      return { kind: "events-committed", publisher, firstSequence, count, events, address, transactionHash, logIndex };
+    return { kind: "events-malformed", firstSequence, count, ...wrong, address, transactionHash, logIndex };
   }
 }
 

@@ -1,4 +1,4 @@
-import { toHex } from "@stele/eth/node";
+import { type Hex, isSameBytes, toHex } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
 import type { Header } from "../endpoint/rpc.ts";
 import type { RawLog } from "./parse-log.ts";
@@ -77,11 +77,12 @@ function toHeader({ hash, header }: PushedBlock): Header {
 }
 
 function toLogs({ transactions }: PushedBlock, { number, hash }: Header): RawLog[] {
+  const texts = new RepeatedTexts();
   return transactions.flatMap((transaction) => {
     const transactionHash: Hash = toHex(transaction.hash);
     return transaction.logs.map(({ address, topics, data }, index) => ({
-      address: toHex(address),
-      topics: topics.map((topic) => toHex(topic)),
+      address: texts.at(0, address),
+      topics: topics.map((topic, place) => texts.at(1 + place, topic)),
       data: Buffer.from(data.buffer, data.byteOffset, data.byteLength),
       blockNumber: number,
       blockHash: hash,
@@ -89,4 +90,18 @@ function toLogs({ transactions }: PushedBlock, { number, hash }: Header): RawLog
       logIndex: transaction.firstLogIndex + index,
     }));
   });
+}
+
+/** Texts of bytes that mostly are the same from log to log: the registry, the kind of the log, the publisher. */
+class RepeatedTexts {
+  readonly #last: { readonly bytes: Uint8Array; readonly text: Hex }[] = [];
+
+  /** The text of what a log has in one of its places. */
+  at(place: number, bytes: Uint8Array): Hex {
+    const last = this.#last[place];
+    if (last !== undefined && isSameBytes(last.bytes, bytes)) return last.text;
+    const text = toHex(bytes);
+    this.#last[place] = { bytes, text };
+    return text;
+  }
 }

@@ -10,7 +10,7 @@ const namesMax = 4096;
 
 /** The newest blocks that were read. */
 export class RecentBlocks {
-  readonly #rounds: Round[] = [];
+  readonly #rounds: Omit<Round, "logs">[] = [];
   #bytes = 0;
   /** Ascending; empty for chains without reorgs. */
   #names: BlockRef[] = [];
@@ -20,9 +20,9 @@ export class RecentBlocks {
     return this.#rounds[0]?.from;
   }
 
-  add(round: Round): void {
-    this.#rounds.push(round);
-    this.#bytes += round.bytes;
+  add({ from, blocks, bytes }: Round): void {
+    this.#rounds.push({ from, blocks, bytes }); // without the logs, which nobody reads again
+    this.#bytes += bytes;
     while (this.#rounds.length > roundsMax || (this.#bytes > bytesMax && this.#rounds.length > 1)) {
       this.#bytes -= this.#rounds.shift()?.bytes ?? 0;
     }
