@@ -92,7 +92,7 @@ export class ClusterLoad extends PublishRecord {
   async #try(topic: string, { doors }: Entrance): Promise<string | undefined> {
     const event = this.begin(topic);
     try {
-      const outcome = await this.#options.random.pick(doors).call("publish", event);
+      const outcome = await this.#options.random.pick(doors).call("publish", { topic, content: event.content });
       return this.note(event, outcome) ? undefined : JSON.stringify(outcome);
     } catch (error) {
       return String(error);

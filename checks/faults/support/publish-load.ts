@@ -52,7 +52,7 @@ export class PublishLoad extends PublishRecord {
   async #publish(door: Door, topic: string, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
       const event = this.begin(topic, this.#options);
-      const outcome = await door.call("publish", event).catch(() => undefined);
+      const outcome = await door.call("publish", { topic, content: event.content }).catch(() => undefined);
       if (outcome === undefined) return;
       if (!this.note(event, outcome)) await delay(refusedPauseMs);
     }
