@@ -52,12 +52,12 @@ describe("a stored receipt", () => {
     expect(Buffer.from(decoded.sender).equals(sender)).toBe(true);
   });
 
-  it("keeps log data once whose place in the transaction is known, however short", () => {
+  it("keeps short log data once if its place in the transaction is known", () => {
     const memory = Buffer.concat([randomBytes(40), randomBytes(100), randomBytes(40)]);
     const raw = memory.subarray(10);
     const original = { buffer: memory.buffer, byteOffset: memory.byteOffset + 40 };
-    const data = Buffer.concat([randomBytes(30), memory.subarray(40, 140), Buffer.alloc(7)]);
-    const { receipt, encoded, decoded } = store(data, raw, { dataOffset: 30, length: 100, ...original });
+    const data = Buffer.concat([randomBytes(30), memory.subarray(40, 120), Buffer.alloc(7)]);
+    const { receipt, encoded, decoded } = store(data, raw, { dataOffset: 30, length: 80, ...original });
     expect(encoded.length).toBeLessThan(store(data, raw).encoded.length);
     expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs(receipt.logs));
   });
