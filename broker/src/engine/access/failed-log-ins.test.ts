@@ -61,9 +61,22 @@ describe("new connections", () => {
     expect(countTaken(10_000)).toBe((floodConnectionsMax * heldMs) / 2_000);
   });
 
-  it("are all taken again once fewer wait", async () => {
+  it("stay few while they come faster, also while fewer wait", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
-    await clock.advance(heldMs);
+    expect(countTaken(1_000)).toBe(floodConnectionsMax);
+    for (let time = 0; time < 5 * heldMs; time += heldMs / 2) {
+      await clock.advance(heldMs / 2);
+      expect(countTaken(1_000)).toBe((floodConnectionsMax * heldMs) / 2_000);
+    }
+  });
+
+  it("are all taken again once none was refused for a while", async () => {
+    noteMany("10.0.0.1", 20 + heldPerAddressMax);
+    await clock.advance(heldMs - 1);
+    countTaken(floodConnectionsMax + 1);
+    await clock.advance(1);
+    expect(countTaken(1_000)).toBe(0);
+    await clock.advance(2 * heldMs);
     expect(countTaken(1_000)).toBe(1_000);
   });
 

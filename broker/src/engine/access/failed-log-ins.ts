@@ -32,6 +32,14 @@ interface Address {
   held: number;
 }
 
+/** An address from which wrong credentials flood. */
+interface Flood {
+  /** Of new connections. */
+  readonly allowance: Allowance;
+  /** When a connection was refused last, in milliseconds of the monotonic clock; at first, when it began. */
+  refusedAt: number;
+}
+
 /**
  * Slows whoever tries credentials: past a few, the answer to a wrong one comes late. A right one on a connection that is open is never slowed, so that nobody
  * can end the work of others who come from the same address. While an address floods, its new connections are few.
@@ -40,8 +48,8 @@ export class FailedLogIns {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #addresses = new Map<string, Address>();
-  /** New connections of addresses that have {@link heldPerAddressMax} waiting. */
-  readonly #floods = new Map<string, Allowance>();
+  /** Each from the moment that an address has {@link heldPerAddressMax} waiting until none of its connections was refused for {@link heldMs}. */
+  readonly #floods = new Map<string, Flood>();
   readonly #lines: Allowance;
   #held = 0;
   #omitted = 0;
@@ -65,7 +73,10 @@ export class FailedLogIns {
   /** Whether a new connection is taken: of an address from which wrong credentials flood, few are, and a refused one costs little. */
   mayConnect(findAddress: () => string | undefined): boolean {
     if (this.#floods.size === 0) return true;
-    return this.#floods.get(toNetwork(findAddress() ?? ""))?.take() ?? true;
+    const flood = this.#floods.get(toNetwork(findAddress() ?? ""));
+    if (flood === undefined || flood.allowance.take()) return true;
+    flood.refusedAt = this.#clock.monotonic();
+    return false;
   }
 
   #hold(network: string, address: Address): Promise<boolean> {
@@ -74,7 +85,6 @@ export class FailedLogIns {
     if (address.held === heldPerAddressMax) this.#beginFlood(network);
     return new Promise((resolve) => {
       this.#clock.after(heldMs, () => {
-        if (address.held === heldPerAddressMax) this.#floods.delete(network);
         address.held -= 1;
         this.#held -= 1;
         resolve(true);
@@ -83,8 +93,19 @@ export class FailedLogIns {
   }
 
   #beginFlood(network: string): void {
+    if (this.#floods.has(network)) return;
     const size = { atOnce: floodConnectionsMax, perSecond: floodConnectionsMax };
-    this.#floods.set(network, new Allowance(size, this.#clock));
+    const flood = { allowance: new Allowance(size, this.#clock), refusedAt: this.#clock.monotonic() };
+    this.#floods.set(network, flood);
+    this.#endWhenOver(network, flood);
+  }
+
+  #endWhenOver(network: string, flood: Flood): void {
+    this.#clock.after(heldMs, () => {
+      const isOver = this.#clock.monotonic() - flood.refusedAt >= heldMs;
+      if (isOver) this.#floods.delete(network);
+      else this.#endWhenOver(network, flood);
+    });
   }
 
   /** The latest is last, so that the first is the one to forget. */
