@@ -1,0 +1,32 @@
+import { afterEach, expect, it } from "vitest";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const lag = () => engine.broker.groupHealth()[0]?.lag;
+
+it("measures how many events, and how old a one, the subscription furthest behind waits for", async () => {
+  engine = await TestEngine.start({ readMemory: () => 1 });
+  const { broker, clock, sink } = engine;
+  await broker.open({ topic: "a", groupId: undefined });
+  await broker.open({ topic: "b", groupId: undefined });
+  let outcome: AttemptOutcome = { status: "failed", reason: "500" };
+  sink.receive("http://down/", () => outcome);
+  await engine.subscribe("a", { url: "http://down/" });
+  await engine.subscribe("#");
+  await clock.advance(10_000);
+  expect(lag()).toEqual({ events: 0, seconds: 0 });
+
+  await engine.publishMany("a", 3);
+  await engine.publishMany("b", 5);
+  await clock.advance(60_000);
+  expect(lag()?.events).toBe(3);
+  expect(lag()?.seconds).toBeGreaterThanOrEqual(50);
+  expect(lag()?.seconds).toBeLessThanOrEqual(60);
+
+  outcome = { status: "accepted" };
+  await clock.advance(10 * 60_000);
+  expect(lag()).toEqual({ events: 0, seconds: 0 });
+});

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { findProgram } from "../harness/find-program.ts";
+import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+const file = (name: string): string => fileURLToPath(new URL(`../../docs/receivers/${name}`, import.meta.url));
+const python = process.env["CHECKS_PYTHON"] ?? "python3";
+const hasPython = process.env["CHECKS_PYTHON"] !== undefined || findProgram(python) !== undefined;
+const running = useWorld(embeddedWorld);
+
+/** A receiver of the documentation in a process of its own. */
+class Example {
+  output = "";
+  readonly #child: ChildProcess;
+
+  constructor(command: readonly [string, string], secret: string) {
+    const [program, script] = command;
+    const env = { ...process.env, PORT: "0", SECRET: secret };
+    this.#child = spawn(program, [script], { env, stdio: ["ignore", "pipe", "inherit"] });
+    this.#child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+  }
+
+  async url(): Promise<string> {
+    return until("the receiver listens", () => {
+      const port = /^listening (\d+)$/m.exec(this.output)?.[1];
+      return port && `http://127.0.0.1:${port}/`;
+    });
+  }
+
+  /** The events that it handled. */
+  lines(): readonly string[] {
+    return this.output.split("\n").filter((line) => line !== "" && !line.startsWith("listening"));
+  }
+
+  end(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+const examples: Example[] = [];
+afterEach(() => {
+  for (const example of examples.splice(0)) example.end();
+});
+
+function start(command: readonly [string, string], secret: string): Example {
+  const example = new Example(command, secret);
+  examples.push(example);
+  return example;
+}
+
+const commands = [
+  { name: "Node.js", command: [process.execPath, file("receiver.mjs")], isThere: true },
+  { name: "Python", command: [python, file("receiver.py")], isThere: hasPython },
+] as const;
+
+function toSecret(): string {
+  return `whsec_${randomBytes(32).toString("base64")}`;
+}
+
+describe.each(commands.filter(({ isThere }) => isThere))("the receiver in $name", ({ name, command }) => {
+  const topic = `receivers/${name}`;
+
+  it("handles each event once and in order", async () => {
+    const secret = toSecret();
+    const { client } = running();
+    const receiver = start(command, secret);
+    await client.open(topic);
+    // Two subscriptions send each event twice.
+    for (const place of ["a", "b"]) await client.subscribe({ topic, secret, url: `${await receiver.url()}${place}` });
+    const sent: string[] = [];
+    for (const content of ["one", "zwei ä", "{}"]) {
+      const { eventId } = await client.publish(topic, content);
+      sent.push(`${eventId} ${topic} ${content}`);
+      await until("the event is handled", () => receiver.lines().includes(sent.at(-1) ?? ""));
+    }
+    await until("all are accepted", async () => {
+      const entries = Object.values(await client.listSubscriptions()).flatMap((one) => Object.values(one));
+      return entries.filter(({ topicName }) => topicName === topic).every((one) => one.notifiedEventCount === "3");
+    });
+    expect(receiver.lines()).toEqual(sent);
+  });
+
+  it("refuses a callback that another secret signed", async () => {
+    const { client } = running();
+    const receiver = start(command, toSecret());
+    const url = await receiver.url();
+    await client.open(`${topic}/wrong`);
+    const id = await client.subscribe({ topic: `${topic}/wrong`, secret: toSecret(), url });
+    await client.publish(`${topic}/wrong`, "x");
+    const attempts = async (): Promise<readonly { reason?: string }[]> => {
+      const answer = await client.http.send({ method: "GET", path: `/admin/v1/subscriptions/${id}` });
+      return (answer.json() as { attempts: readonly { reason?: string }[] }).attempts; // As the gateway's own test holds.
+    };
+    await until("an attempt fails", async () => (await attempts()).length > 0);
+    expect(JSON.stringify(await attempts())).toContain("401");
+    expect(receiver.lines()).toEqual([]);
+    await client.unSubscribe(id);
+  });
+});
