@@ -37,6 +37,11 @@ describe("the OpenAPI document", () => {
     expect(post.parameters).toEqual(name === "publish" ? [get.parameters.at(-1)] : undefined);
   });
 
+  it("bounds tuples by their length: generators of clients fail on `items: false`", () => {
+    expect(findMembers(openApi, "prefixItems").length).toBeGreaterThan(0);
+    expect(findMembers(openApi, "items")).not.toContain(false);
+  });
+
   it("has unique operation identifiers", () => {
     const identifiers = findMembers(openApi.paths, "operationId");
     expect(new Set(identifiers).size).toBe(identifiers.length);

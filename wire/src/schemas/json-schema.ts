@@ -5,8 +5,17 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The JSON Schema of a client's input or output, without the `$schema` member: documents name the dialect once. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input" });
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input", override: boundTuple });
   return rest;
+}
+
+/** Says by bounds that a tuple has no further items: generators of clients fail on `items: false`. */
+function boundTuple({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  const { prefixItems } = jsonSchema;
+  if (prefixItems === undefined) return;
+  jsonSchema.minItems = prefixItems.length;
+  jsonSchema.maxItems = prefixItems.length;
+  delete jsonSchema.items;
 }
 
 /** Like {@link toJsonSchema}, for places that cannot carry null, such as a query string. */
