@@ -44,7 +44,7 @@ export const BLOCK_CACHE_BLOCKS_MAX = 128;
 export const BLOCK_CACHE_BYTES_MAX = 8_388_608;
 
 /** Most bytes of trie nodes kept in memory. */
-export const NODE_CACHE_BYTES_MAX = 33_554_432;
+export const NODE_CACHE_BYTES_MAX = 12_582_912;
 
 /** Values of storage slots kept in memory, some 200 bytes each. */
 export const SLOT_CACHE_SLOTS_MAX = 32_768;

@@ -6,23 +6,6 @@ const frontBytes = 5;
 /** Below this size the buffer grows fourfold, above it twofold. */
 const shortBytes = 16_384;
 
-/** Memory that short batches share: one of its own costs each as much as to encode an event. */
-const slabBytes = 65_536;
-/** Longer ones get their own, so that one batch does not keep much of others in memory. */
-const sharingBytes = 2_048;
-let slab = new Uint8Array(0);
-let slabAt = 0;
-
-function allocate(bytes: number): Uint8Array {
-  if (bytes > sharingBytes) return new Uint8Array(bytes);
-  if (slabAt + bytes > slab.length) {
-    slab = new Uint8Array(slabBytes);
-    slabAt = 0;
-  }
-  slabAt += bytes;
-  return slab.subarray(slabAt - bytes, slabAt);
-}
-
 /** Encodes a batch event by event, so that each event is written once and the caller need not keep its bytes. */
 export class BatchWriter {
   #writer: RlpWriter;
@@ -93,7 +76,7 @@ export class BatchWriter {
     if (needed <= old.length) return;
     // Size the buffer for the first event, since with many topics most batches contain one.
     const factor = old.length < shortBytes ? 4 : 2;
-    const grown = allocate(this.count === 0 ? needed : Math.max(needed, factor * old.length));
+    const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, factor * old.length));
     grown.set(old.subarray(0, at));
     this.#writer = new RlpWriter(grown);
     this.#writer.at = at;
