@@ -9,8 +9,9 @@ const workspaces = {
   wire: ["eth"],
   contracts: [],
   chain: ["eth"],
-  broker: ["eth", "wire", "contracts", "chain"],
-  checks: ["eth", "wire", "contracts", "chain", "broker"],
+  client: ["wire"],
+  broker: ["eth", "wire", "contracts", "chain", "client"],
+  checks: ["eth", "wire", "contracts", "chain", "client", "broker"],
 };
 
 /** Each folder of broker/src, and what it may import: folders beside it, or workspaces as `@name`. */
@@ -28,6 +29,7 @@ const brokerFolders = {
   backup: ["lib"],
   config: ["domain", "lib", "@wire"],
   verify: ["ledger", "domain", "lib", "@contracts", "@eth", "@wire"],
+  cli: ["lib", "@client", "@wire"],
 };
 
 /** Folders whose children never import one another. */
@@ -204,7 +206,7 @@ export const oxlintConfig = {
     testFreedom,
     override(
       ["checks/**/*.ts"],
-      [restriction(["**/{eth,wire,contracts,chain,broker}/src/**"], "checks/ comes in by the public entries.")],
+      [restriction(["**/{eth,wire,contracts,chain,client,broker}/src/**"], "checks/ comes in by the public entries.")],
     ),
     {
       files: ["**/vitest.config.ts", "tools/**"],

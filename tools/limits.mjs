@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { root } from "./prepare.mjs";
 
 const page = join(root, "docs", "limits.md");
-const folders = ["eth/src", "wire/src", "contracts/src", "chain/src", "broker/src"];
+const folders = ["eth/src", "wire/src", "contracts/src", "chain/src", "client/src", "broker/src"];
 const constant =
   /(?:^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n|^\/\/ (.*)\n)?^(?:export )?const (\w*(?:Max|Timeout\w*Ms|_MAX|_MAX_DEFAULT|LIMIT_DEFAULT)) = ([^;]+);/gm;
 const engineFile = "broker/src/engine/limits.ts";

@@ -15,7 +15,7 @@ const installedLockFile = join(root, "node_modules", ".package-lock.json");
 const installedStamp = join(root, "node_modules", ".stele-installed");
 const builtStamp = join(root, "broker", "dist", ".stele-built");
 const bundler = join(root, "tools", "bundle.mjs");
-const buildable = ["eth", "wire", "contracts", "chain", "broker"];
+const buildable = ["eth", "wire", "contracts", "chain", "client", "broker"];
 
 /** Installs and builds when needed. Ends the process with a clear message when either fails. */
 export function prepare() {

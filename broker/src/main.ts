@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   else if (command === "scrub") await scrub(rest);
   else if (command === "key") await key(rest);
   else if (command === "backup" || command === "restore" || command === "activate") await backup(command, rest);
-  else await run();
+  else await run(command === "start" ? rest : process.argv.slice(2));
 }
 
 async function key(argv: readonly string[]): Promise<void> {
@@ -69,10 +69,10 @@ async function scrub(argv: readonly string[]): Promise<void> {
   process.stdout.write(output, () => process.exit(exitCode));
 }
 
-async function run(): Promise<void> {
+async function run(argv: readonly string[]): Promise<void> {
   const outcome = loadConfig({
     env: process.env,
-    argv: process.argv.slice(2),
+    argv,
     readFile: (path) => readFileSync(path, "utf8"),
     version,
   });

@@ -249,7 +249,7 @@ describe("settings of the real process", () => {
   });
 
   it("--help and --version exit with 0", async () => {
-    expect(await runBroker({ args: ["--help"] })).toMatchObject({
+    expect(await runBroker({ args: ["start", "--help"] })).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("--data-dir"),
     });

@@ -7,11 +7,7 @@ const secretMask = "(secret)";
 /** The text of `--help`. */
 export function renderHelp(table: SettingsTable): string {
   const lines = [
-    "Usage: stele [flags]",
-    "       stele verify <eventId|file>    verify an event against the chain",
-    "       stele verify --topic TOPIC     compare a topic's events with the chain's; see stele verify --help",
-    "       stele scrub [flags]            look for damage in a data folder that no broker uses; see stele scrub --help",
-    "       stele key create|list|revoke   the keys of clients; see stele key --help",
+    "Usage: stele start [flags]            stele --help lists the other commands",
     "",
     "An event broker that commits every event to a blockchain.",
     "",

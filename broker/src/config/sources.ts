@@ -35,6 +35,8 @@ interface Source {
 }
 
 const configFileVariable = "STELE_CONFIG";
+/** Of the client commands (docs/cli.md). */
+const clientVariables = ["STELE_URL", "STELE_KEY"];
 
 /** Collects the given values of a table: the flag wins over the environment, the environment over the config file. */
 export function readSources(table: SettingsTable, environment: Environment): Sources {
@@ -85,7 +87,7 @@ function findUnknownVariables(
   table: SettingsTable,
   env: Environment["env"],
 ): readonly { readonly name: string; readonly problem: string }[] {
-  const known = [...Object.keys(table).map(environmentName), configFileVariable];
+  const known = [...Object.keys(table).map(environmentName), configFileVariable, ...clientVariables];
   return Object.keys(env)
     .filter((name) => name.startsWith("STELE_") && !known.includes(name))
     .map((name) => ({ name, problem: `${name} is not a known variable${suggestNearest(name, known)}` }));

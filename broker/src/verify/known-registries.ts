@@ -1,6 +1,5 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import * as z from "zod";
+import { readUserFile, userFile, writeUserFile } from "../lib/system/user-file.ts";
 import type { ChainIdentity } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
@@ -17,13 +16,9 @@ const schema = z.strictObject({
 
 type Content = z.infer<typeof schema>;
 
-const folderMode = 0o700;
-const fileMode = 0o600;
-
-/** Default path of a user's known registries: with their other settings (XDG Base Directory 0.8). */
+/** Default path of a user's known registries. */
 export function knownRegistriesFile(env: Readonly<Record<string, string | undefined>>, home: string): string {
-  const folder = env["XDG_CONFIG_HOME"]?.startsWith("/") === true ? env["XDG_CONFIG_HOME"] : join(home, ".config");
-  return join(folder, "stele", "known-registries.json");
+  return userFile("known-registries.json", env, home);
 }
 
 /** The registries that a user trusts, by chain, like known_hosts of ssh. @throws Unverifiable for a file that cannot be read or written. */
@@ -48,22 +43,17 @@ export class KnownRegistries {
 
   #read(): Content {
     try {
-      return schema.parse(JSON.parse(readFileSync(this.file, "utf8")));
+      const text = readUserFile(this.file);
+      return text === undefined ? { version: 1, chains: [] } : schema.parse(JSON.parse(text));
     } catch (error) {
-      if (isMissing(error)) return { version: 1, chains: [] };
       throw new Unverifiable(`${this.file} does not contain known registries; fix it or move it away`, error);
     }
   }
 
-  /** Atomically. */
   #write(content: Content): void {
-    const draft = `${this.file}.${process.pid}.draft`;
     try {
-      mkdirSync(dirname(this.file), { recursive: true, mode: folderMode });
-      writeFileSync(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: fileMode });
-      renameSync(draft, this.file);
+      writeUserFile(this.file, `${JSON.stringify(content, null, 2)}\n`);
     } catch (error) {
-      rmSync(draft, { force: true });
       throw new Unverifiable(`cannot write ${this.file}; name another file with --known-registries`, error);
     }
   }
@@ -71,8 +61,4 @@ export class KnownRegistries {
 
 function isSame(left: ChainIdentity, right: ChainIdentity): boolean {
   return left.chainId === right.chainId && left.genesisHash === right.genesisHash;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

@@ -1,5 +1,5 @@
 import type { Difference } from "./comparison.ts";
-import { toPrintable } from "./printable.ts";
+import { toPrintable } from "../lib/printable.ts";
 import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
 import type { TopicReport } from "./verify-topic.ts";

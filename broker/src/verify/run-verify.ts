@@ -3,7 +3,7 @@ import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type EventArguments, parseArguments, type TopicArguments } from "./arguments.ts";
 import { ChainClient } from "./chain-client.ts";
 import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";
-import { toPrintable } from "./printable.ts";
+import { toPrintable } from "../lib/printable.ts";
 import { type PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { renderEventReport, renderTopicReport } from "./report.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { CallbackTarget } from "../../ports/sink.ts";
-import { signMessage } from "./signature.ts";
+import { signMessage } from "../../lib/webhook-signature.ts";
 
 /** Headers of requests to receivers (Standard Webhooks 1.0). */
 export class MessageHeaders {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
-import { signMessage } from "./signature.ts";
+import { signMessage } from "../../lib/webhook-signature.ts";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { AttemptOutcome, Notification, Sink } from "../../../ports/sink.ts";
 import { noMetrics } from "../../../ports/metrics.ts";
-import { signMessage } from "../signature.ts";
+import { signMessage } from "../../../lib/webhook-signature.ts";
 import { notificationTo } from "../testing/notification.ts";
 import { type Answerer, type Receiver, startReceiver } from "../testing/receiver.ts";
 import { makeSink, neverAborted } from "../testing/sink.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-import { signMessage } from "./signature.ts";
+import { signMessage } from "./webhook-signature.ts";
 
 const message = {
   id: "msg_p5jXN8AQM9LWM0D4loKWxJek",

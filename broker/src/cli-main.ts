@@ -1,0 +1,18 @@
+import { homedir } from "node:os";
+import { runCli } from "./cli/run-cli.ts";
+import { version } from "./version.ts";
+
+const ending = new AbortController();
+const end = (): void => {
+  if (ending.signal.aborted) process.exit(1); // The second Ctrl-C does not wait.
+  ending.abort();
+};
+process.on("SIGINT", end);
+process.on("SIGTERM", end);
+// Each write is told its error; without a listener, a closed pipe would end the process.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
+const { env, stdin, stdout, stderr } = process;
+const io = { env, home: homedir(), stdin, stdout, stderr, signal: ending.signal };
+process.exitCode = await runCli(process.argv.slice(2), io, version);
+stdin.destroy(); // What waits for it would keep the process.

@@ -1,0 +1,138 @@
+import type { Command } from "commander";
+import { addOutputFlag } from "../connection.ts";
+import { Contexts } from "../contexts.ts";
+import { type CliIo, CommandFailed, UsageError } from "../io.ts";
+import { type Column, type Form, Output } from "../output.ts";
+import { readAll } from "../stdin.ts";
+import { addExamples } from "./define.ts";
+
+interface AddFlags {
+  readonly url: string;
+  readonly adminUrl?: string;
+  readonly group?: string;
+  readonly key?: true;
+}
+
+/** A context as it is printed: never with its key. */
+interface ContextRow {
+  readonly name: string;
+  readonly isCurrent: boolean;
+  readonly url: string;
+  readonly adminUrl?: string | undefined;
+  readonly groupId?: string | undefined;
+  readonly hasKey: boolean;
+}
+
+/** A subcommand that changes the contexts, and then shows them. */
+interface Change<Flags> {
+  readonly usage: string;
+  readonly summary: string;
+  readonly examples: readonly string[];
+  readonly flags?: (command: Command) => Command;
+  readonly change: (name: string, flags: Flags) => void | Promise<void>;
+}
+
+const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+const columns: readonly Column<ContextRow>[] = [
+  { title: "NAME", of: ({ name }) => name },
+  { title: "CURRENT", of: ({ isCurrent }) => (isCurrent ? "*" : "") },
+  { title: "URL", of: ({ url }) => url },
+  { title: "GROUP", of: ({ groupId }) => groupId },
+  { title: "KEY", of: ({ hasKey }) => (hasKey ? "yes" : "") },
+];
+
+export function defineContext(program: Command, io: CliIo): void {
+  const parent = program.command("context").description("Names brokers, with their addresses and keys.");
+  const contexts = new Contexts(io);
+  const define = <Flags>(change: Change<Flags>): void => defineChange(parent, { contexts, io, change });
+  define<AddFlags>({
+    usage: "add <name>",
+    summary: "Adds or replaces a context, and makes it the current one.",
+    examples: [
+      "stele context add local --url http://127.0.0.1:8080",
+      "stele context add shop --url https://broker.example.org --key < key.txt",
+    ],
+    flags: addFlags,
+    change: (name, flags) => addContext(contexts, { name, flags, io }),
+  });
+  define({
+    usage: "use <name>",
+    summary: "Makes a context the current one.",
+    examples: ["stele context use local"],
+    change: (name) => contexts.change((file) => ({ ...file, current: toKnown(contexts, name) })),
+  });
+  define({
+    usage: "remove <name>",
+    summary: "Removes a context and its key.",
+    examples: ["stele context remove local"],
+    change: (name) => removeContext(contexts, toKnown(contexts, name)),
+  });
+  define({
+    usage: "list",
+    summary: "Lists the contexts, without their keys.",
+    examples: ["stele context list"],
+    change: () => {},
+  });
+}
+
+function defineChange<Flags>(
+  parent: Command,
+  { contexts, io, change }: { readonly contexts: Contexts; readonly io: CliIo; readonly change: Change<Flags> },
+): void {
+  const command = parent.command(change.usage).description(change.summary);
+  addOutputFlag(change.flags?.(command) ?? command);
+  addExamples(command, change.examples).action(async () => {
+    const flags = command.opts<Flags & { readonly output: Form }>();
+    await change.change(String(command.args[0]), flags);
+    await new Output(io, flags.output).rows(toRows(contexts), columns);
+  });
+}
+
+function addFlags(command: Command): Command {
+  return command
+    .requiredOption("-u, --url <url>", "base URL of the broker")
+    .option("--admin-url <url>", "base URL of its pages for operators, if they have a port of their own")
+    .option("-g, --group <id>", "group of calls that name none")
+    .option("--key", "read the key from stdin, so that no history keeps it");
+}
+
+async function addContext(
+  contexts: Contexts,
+  { name, flags, io }: { readonly name: string; readonly flags: AddFlags; readonly io: CliIo },
+): Promise<void> {
+  if (!namePattern.test(name)) throw new UsageError(`not a name of a context: ${name}`);
+  const { url, adminUrl, group: groupId } = flags;
+  for (const address of [url, adminUrl ?? url]) {
+    if (!/^https?:/.test(address) || !URL.canParse(address)) throw new UsageError(`not an http(s) URL: ${address}`);
+  }
+  const key = flags.key
+    ? Buffer.from(await readAll(io))
+        .toString()
+        .trim()
+    : undefined;
+  const added = { url, ...(adminUrl && { adminUrl }), ...(groupId && { groupId }), ...(key && { key }) };
+  contexts.change(({ contexts: others }) => ({ current: name, contexts: { ...others, [name]: added } }));
+}
+
+function removeContext(contexts: Contexts, name: string): void {
+  contexts.change(({ current, contexts: { [name]: _removed, ...rest } }) => ({
+    ...(current === undefined || current === name ? {} : { current }),
+    contexts: rest,
+  }));
+}
+
+function toKnown(contexts: Contexts, name: string): string {
+  if (Object.hasOwn(contexts.read().contexts, name)) return name;
+  throw new CommandFailed(`there is no context ${name}`);
+}
+
+function toRows(contexts: Contexts): readonly ContextRow[] {
+  const { current, contexts: byName } = contexts.read();
+  return Object.entries(byName).map(([name, { key, ...rest }]) => ({
+    name,
+    isCurrent: name === current,
+    ...rest,
+    hasKey: key !== undefined,
+  }));
+}

@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import { addConnectionFlags, type ConnectionFlags, openSession, type Session } from "../connection.ts";
+import type { CliIo } from "../io.ts";
+
+/** A command that calls a broker. */
+export interface Definition<Flags> {
+  /** Name and arguments, such as `show <id>`. */
+  readonly usage: string;
+  readonly summary: string;
+  /** Command lines as a user types them. */
+  readonly examples: readonly string[];
+  /** Adds the command's own flags. */
+  readonly flags?: (command: Command) => Command;
+  readonly run: (session: Session, call: Call<Flags>) => Promise<void>;
+}
+
+/** What the user typed. */
+export interface Call<Flags> {
+  readonly words: readonly string[];
+  readonly flags: ConnectionFlags & Flags;
+}
+
+/** Adds a command below `parent`. */
+export function define<Flags>(parent: Command, io: CliIo, definition: Definition<Flags>): Command {
+  const command = parent.command(definition.usage).description(definition.summary);
+  addConnectionFlags(definition.flags?.(command) ?? command);
+  addExamples(command, definition.examples);
+  return command.action(async () => {
+    const flags = command.opts<ConnectionFlags & Flags>();
+    await definition.run(openSession(flags, io), { words: command.args, flags });
+  });
+}
+
+export function addExamples(command: Command, examples: readonly string[]): Command {
+  return command.addHelpText("after", `\nExamples:\n${examples.map((example) => `  ${example}\n`).join("")}`);
+}

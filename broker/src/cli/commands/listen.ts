@@ -1,0 +1,103 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { ReceivedEvent } from "@stele/client";
+import type { Command } from "commander";
+import { signMessage } from "../../lib/webhook-signature.ts";
+import { type CliIo, UsageError } from "../io.ts";
+import { first, openTail } from "../open-tail.ts";
+import type { Column } from "../output.ts";
+import { parseCount } from "../parse.ts";
+import { define } from "./define.ts";
+
+interface ListenFlags {
+  readonly forward: string;
+  readonly secretFile?: string;
+  readonly after?: string;
+  readonly count?: number;
+}
+
+/** A callback that was made. */
+interface Forwarded {
+  readonly eventId: string;
+  readonly topic: string;
+  readonly status?: number;
+  readonly error?: string;
+  readonly ms: number;
+}
+
+/** How long a receiver may take for its answer, as a broker's default. */
+const answerTimeoutMs = 15_000;
+const secretBytes = 24;
+
+const columns: readonly Column<Forwarded>[] = [
+  { title: "EVENT", of: ({ eventId }) => eventId, width: 20 },
+  { title: "TOPIC", of: ({ topic }) => topic, width: 20 },
+  { title: "ANSWER", of: ({ status, error }) => status ?? error, width: 6 },
+  { title: "MS", of: ({ ms }) => ms },
+];
+
+export function defineListen(program: Command, io: CliIo): void {
+  define<ListenFlags>(program, io, {
+    usage: "listen <topics...>",
+    summary:
+      "Calls a receiver on this machine for each event, as the broker calls a subscription: signed, in order, but once.",
+    examples: ["stele listen 'orders/#' --forward http://localhost:3000/hook"],
+    flags: (command) =>
+      command
+        .requiredOption("--forward <url>", "address of the receiver")
+        .option("--secret-file <file>", "file with the secret that signs the callbacks; a random one unless given")
+        .option("--after <place>", "start after an eventId, OFFSET_FIRST, or a time (ISO 8601)")
+        .option("-n, --count <number>", "end after so many events, at least one", parseCount),
+    run: async (session, { words, flags }) => {
+      const { output } = session;
+      const { forward, secretFile, after, count } = flags;
+      if (!URL.canParse(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
+      const secret =
+        secretFile === undefined ? `whsec_${randomBytes(secretBytes).toString("base64")}` : readSecret(secretFile);
+      if (secretFile === undefined) output.note(`the secret is ${secret}`);
+      const subscriptionId = randomUUID();
+      const events = await openTail(session, { topics: words, after });
+      const forwarded = async function* (): AsyncGenerator<Forwarded> {
+        for await (const event of first(events, count)) yield await call({ forward, secret, subscriptionId }, event);
+      };
+      await output.rows(forwarded(), columns, { isLive: true });
+    },
+  });
+}
+
+interface Receiver {
+  readonly forward: string;
+  readonly secret: string;
+  readonly subscriptionId: string;
+}
+
+/** The request that docs/callbacks.md describes. Never throws. */
+async function call({ forward, secret, subscriptionId }: Receiver, event: ReceivedEvent): Promise<Forwarded> {
+  const body = Buffer.from(JSON.stringify({ subscriptionId, event }));
+  const timestampSeconds = Math.floor(Date.now() / 1000);
+  const headers = {
+    "content-type": "application/json",
+    "webhook-id": event.eventId,
+    "webhook-timestamp": String(timestampSeconds),
+    "webhook-signature": signMessage(secret, { id: event.eventId, timestampSeconds, body }),
+  };
+  const { eventId, topic } = event;
+  const begunAt = performance.now();
+  const ms = (): number => Math.round(performance.now() - begunAt);
+  try {
+    const signal = AbortSignal.timeout(answerTimeoutMs);
+    const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal });
+    await answer.arrayBuffer();
+    return { eventId, topic, status: answer.status, ms: ms() };
+  } catch {
+    return { eventId, topic, error: "no answer", ms: ms() };
+  }
+}
+
+function readSecret(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    throw new UsageError(`--secret-file: ${file} cannot be read`);
+  }
+}

@@ -1,0 +1,157 @@
+import type { Order, OrderTarget, SubscriptionSearch } from "@stele/client";
+import type { Command } from "commander";
+import { type CliIo, CommandFailed, UsageError } from "../io.ts";
+import type { Column } from "../output.ts";
+import { parseCount, parseDuration } from "../parse.ts";
+import { define } from "./define.ts";
+
+interface SearchFlags {
+  readonly state?: string;
+  readonly kind?: string;
+  readonly topic?: string;
+  readonly prefix?: string;
+  readonly host?: string;
+  readonly owner?: string;
+  readonly node?: string;
+  readonly lagMin?: number;
+  readonly failingFor?: number;
+}
+
+interface OrderFlags extends SearchFlags {
+  readonly all?: true;
+  readonly dryRun?: true;
+  readonly to?: string;
+  readonly from?: string;
+}
+
+/** What the tables show of a subscription. */
+interface Subscription {
+  readonly id: string;
+  readonly topic: string;
+  readonly state: string;
+  readonly url: string;
+  readonly lag: number;
+  readonly notified: number;
+  readonly failing?: { readonly since: string; readonly attempts: number } | undefined;
+}
+
+const columns: readonly Column<Subscription>[] = [
+  { title: "SUBSCRIPTION", of: ({ id }) => id },
+  { title: "TOPIC", of: ({ topic }) => topic },
+  { title: "STATE", of: ({ state, failing }) => (failing === undefined ? state : `${state}, failing`) },
+  { title: "LAG", of: ({ lag }) => lag },
+  { title: "DELIVERED", of: ({ notified }) => notified },
+  { title: "URL", of: ({ url }) => url },
+];
+
+const failingField: Column<Subscription> = {
+  title: "FAILING",
+  of: ({ failing }) => (failing === undefined ? undefined : `since ${failing.since}, ${failing.attempts} attempts`),
+};
+
+const orders: Readonly<Record<Order["name"], string>> = {
+  pause: "Holds subscriptions until they are resumed.",
+  resume: "Delivers again from where a subscription stands.",
+  retry: "Makes the next attempt at once; also resumes what the broker suspended.",
+  skip: "Skips the next event of a subscription, or all up to one.",
+  replay: "Delivers again from an event on.",
+};
+
+export function defineSubs(program: Command, io: CliIo): void {
+  const subs = program.command("subs").description("Shows and moves callback subscriptions, by the admin API.");
+  define<SearchFlags>(subs, io, {
+    usage: "list",
+    summary: "Lists callback subscriptions with their lag.",
+    examples: ["stele subs list", "stele subs list --host hooks.example.org --lag-min 100 -o ndjson"],
+    flags: addSearchFlags,
+    run: async ({ stele, output, signal }, { flags }) =>
+      void (await output.rows(stele.admin.subscriptions(toSearch(flags), { signal }), columns)),
+  });
+  define(subs, io, {
+    usage: "show <id>",
+    summary: "Shows a subscription; in JSON also its last attempts.",
+    examples: ["stele subs show 0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11 -o json"],
+    run: async ({ stele, output, signal }, { words: [id = ""] }) =>
+      output.record(await stele.admin.subscription(id, { signal }), [...columns, failingField]),
+  });
+  for (const [name, summary] of Object.entries(orders)) defineOrder(subs, io, { name: name as Order["name"], summary });
+}
+
+function defineOrder(
+  subs: Command,
+  io: CliIo,
+  { name, summary }: { readonly name: Order["name"]; readonly summary: string },
+): void {
+  define<OrderFlags>(subs, io, {
+    usage: `${name} [ids...]`,
+    summary,
+    examples: [
+      `stele subs ${name} 0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11${placeExample(name)}`,
+      `stele subs ${name} --host down.example --dry-run${placeExample(name)}`,
+    ],
+    flags: (command) => {
+      if (name === "skip") command.option("--to <place>", "skip up to this event: an eventId, a sequence or a time");
+      if (name === "replay") command.requiredOption("--from <place>", "OFFSET_FIRST, an eventId, a sequence or a time");
+      return addSearchFlags(command)
+        .option("--all", "all subscriptions")
+        .option("--dry-run", "change nothing, and say how many events it would concern");
+    },
+    run: async ({ stele, output, signal }, { words, flags }) => {
+      const { dryRun, to, from } = flags;
+      const order = { name, dryRun, to: toPlace(to), from: toPlace(from) };
+      let refused = 0;
+      const results = async function* () {
+        for (const target of toTargets(words, flags)) {
+          for await (const result of stele.admin.order(order, target, { signal })) {
+            if (result.error !== undefined) refused += 1;
+            yield result;
+          }
+        }
+      };
+      await output.rows(results(), [
+        { title: "SUBSCRIPTION", of: ({ id }) => id },
+        { title: "EVENTS", of: ({ events }) => events },
+        { title: "REFUSED", of: ({ error }) => error?.detail },
+      ]);
+      if (refused > 0) throw new CommandFailed(`${refused} subscriptions refused the order`);
+    },
+  });
+}
+
+function placeExample(name: Order["name"]): string {
+  return name === "replay" ? " --from OFFSET_FIRST" : "";
+}
+
+function addSearchFlags(command: Command): Command {
+  return command
+    .option("--state <state>", "active, suspended, paused, locked or damaged")
+    .option("--kind <kind>", "RESTful or JsonRPC")
+    .option("--topic <topic>", "topic or pattern, as it was subscribed to")
+    .option("--prefix <prefix>", "how the topic begins")
+    .option("--host <host>", "host of the url, with its port")
+    .option("--owner <owner>", "who made it")
+    .option("--node <address>", "node that delivers it")
+    .option("--lag-min <events>", "at least so many events wait", parseCount)
+    .option("--failing-for <time>", "the receiver has failed for so long: 90s, 10m, 12h, 2d", parseDuration);
+}
+
+function toSearch({ failingFor, ...flags }: SearchFlags & { readonly group?: string }): SubscriptionSearch {
+  const { group: groupId, state, kind, topic, prefix, host, owner, node, lagMin } = flags;
+  return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin: failingFor };
+}
+
+/** Subscriptions by identifier, or by a search. Nothing means all only if somebody says so. */
+function toTargets(ids: readonly string[], flags: OrderFlags): readonly OrderTarget[] {
+  const search = toSearch(flags);
+  const isSearch = Object.values(search).some((value) => value !== undefined);
+  if (ids.length > 0 && (isSearch || flags.all)) throw new UsageError("identifiers and a search exclude each other");
+  if (ids.length > 0) return ids;
+  if (isSearch) return [search];
+  if (flags.all) return [{ all: true }];
+  throw new UsageError("give identifiers, a search such as --host, or --all");
+}
+
+/** A number is a sequence. */
+function toPlace(text: string | undefined): string | number | undefined {
+  return text !== undefined && /^\d{1,11}$/.test(text) ? Number(text) : text;
+}

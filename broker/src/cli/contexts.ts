@@ -1,0 +1,57 @@
+import { statSync } from "node:fs";
+import * as z from "zod";
+import { readUserFile, userFile, writeUserFile } from "../lib/system/user-file.ts";
+import type { CliIo } from "./io.ts";
+
+/** A broker that the user has given a name. */
+const contextSchema = z.strictObject({
+  url: z.string(),
+  adminUrl: z.string().optional(),
+  groupId: z.string().optional(),
+  key: z.string().optional(),
+});
+export type Context = z.output<typeof contextSchema>;
+
+const fileSchema = z.strictObject({
+  current: z.string().optional(),
+  contexts: z.record(z.string(), contextSchema),
+});
+type ContextFile = z.output<typeof fileSchema>;
+
+/** All access of the file's group and of other users. */
+const othersRights = 0o077;
+
+/** The user's contexts, in a file that only the user reads: it holds keys. */
+export class Contexts {
+  readonly file: string;
+
+  constructor({ env, home }: Pick<CliIo, "env" | "home">) {
+    this.file = userFile("contexts.json", env, home);
+  }
+
+  /** @throws Error if the file is there and cannot be used. */
+  read(): ContextFile {
+    const text = readUserFile(this.file);
+    if (text === undefined) return { contexts: {} };
+    try {
+      return fileSchema.parse(JSON.parse(text));
+    } catch (cause) {
+      throw new Error(`${this.file} holds no contexts; repair or remove it`, { cause });
+    }
+  }
+
+  /** @throws Error if the file cannot be read or written. */
+  change(change: (file: ContextFile) => ContextFile): void {
+    writeUserFile(this.file, `${JSON.stringify(change(this.read()), null, 2)}\n`);
+  }
+
+  /** What to do if others can read the keys; undefined if they cannot. */
+  findProblem(): string | undefined {
+    try {
+      if ((statSync(this.file).mode & othersRights) === 0) return undefined;
+      return `other users can read the keys in ${this.file}: run chmod 600 ${this.file}`;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,28 @@
+/** What a command has of its process. */
+export interface CliIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly stdin: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+export interface OutputStream {
+  readonly isTTY?: boolean;
+  write(text: string | Uint8Array, done: (error?: Error | null) => void): unknown;
+}
+
+/** A mistake of whoever typed the command: exit code 2. */
+export class UsageError extends Error {}
+
+/** The command did not do all that it was to do: exit code 1. */
+export class CommandFailed extends Error {}
+
+/** Resolves once the text has left. @throws the stream's error, such as EPIPE. */
+export function write(stream: OutputStream, text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}

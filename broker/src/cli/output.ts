@@ -1,0 +1,147 @@
+import { toPrintable } from "../lib/printable.ts";
+import { type CliIo, write } from "./io.ts";
+
+export const forms = ["table", "json", "ndjson"] as const;
+export type Form = (typeof forms)[number];
+
+/** A column of a table. `width` is the least one, for rows that come one by one. */
+export interface Column<Row> {
+  readonly title: string;
+  readonly of: (row: Row) => string | number | boolean | undefined;
+  readonly width?: number;
+}
+
+export interface RowsOptions {
+  /** Rows come one by one, perhaps without end: the table does not wait for others to align with. */
+  readonly isLive?: boolean;
+}
+
+/** Rows that a table waits for, to make its columns wide enough. */
+const alignedRowsMax = 500;
+const gap = "  ";
+
+/** Writes what a command found to stdout, in the form that was asked for, and all else to stderr. */
+export class Output {
+  readonly #io: CliIo;
+  readonly #form: Form;
+  readonly #hasColor: boolean;
+
+  constructor(io: CliIo, form: Form) {
+    this.#io = io;
+    this.#form = form;
+    const { NO_COLOR: noColor, TERM: term } = io.env;
+    this.#hasColor = io.stdout.isTTY === true && !noColor && term !== "dumb";
+  }
+
+  /** A line for people, on stderr. */
+  note(text: string): void {
+    this.#io.stderr.write(`${toPrintable(text)}\n`, () => {});
+  }
+
+  /** What has its own form. */
+  raw(text: string | Uint8Array): Promise<void> {
+    return write(this.#io.stdout, text);
+  }
+
+  /** One object: as a table, a line for each field. */
+  async record<Value extends object>(value: Value, fields: readonly Column<Value>[]): Promise<void> {
+    if (this.#form === "ndjson") return this.#line(JSON.stringify(value));
+    if (this.#form === "json") return this.#line(JSON.stringify(value, null, 2));
+    const width = Math.max(...fields.map(({ title }) => title.length));
+    for (const field of fields) {
+      const text = toCell(field, value);
+      if (text !== "") await this.#line(`${this.#bold(field.title.padEnd(width))}${gap}${text}`);
+    }
+  }
+
+  /** Returns the number of rows. */
+  async rows<Row>(
+    rows: AsyncIterable<Row> | Iterable<Row>,
+    columns: readonly Column<Row>[],
+    { isLive = false }: RowsOptions = {},
+  ): Promise<number> {
+    if (this.#form === "table") return this.#table(rows, columns, isLive ? 0 : alignedRowsMax);
+    const isArray = this.#form === "json";
+    let count = 0;
+    try {
+      for await (const row of rows) {
+        await this.#text(
+          isArray ? `${count === 0 ? "[\n  " : ",\n  "}${JSON.stringify(row)}` : `${JSON.stringify(row)}\n`,
+        );
+        count += 1;
+      }
+    } finally {
+      if (isArray) await this.#text(count === 0 ? "[]\n" : "\n]\n");
+    }
+    return count;
+  }
+
+  async #table<Row>(
+    rows: AsyncIterable<Row> | Iterable<Row>,
+    columns: readonly Column<Row>[],
+    alignedMax: number,
+  ): Promise<number> {
+    const table = new Table(columns.map(({ title, width = 0 }) => ({ title, width: Math.max(width, title.length) })));
+    let waiting: (readonly string[])[] = [];
+    let count = 0;
+    const flush = async (): Promise<void> => {
+      const lines = waiting.map((cells) => table.line(cells));
+      waiting = [];
+      const head = count > 0 || lines.length === 0 ? [] : [this.#bold(table.head())];
+      count += lines.length;
+      if (lines.length > 0) await this.#text([...head, ...lines].map((line) => `${line}\n`).join(""));
+    };
+    try {
+      for await (const row of rows) {
+        waiting.push(columns.map((column) => toCell(column, row)));
+        if (count > 0 || waiting.length > alignedMax) await flush();
+        else table.widen(waiting.at(-1) ?? []);
+      }
+    } finally {
+      await flush();
+    }
+    return count;
+  }
+
+  #bold(text: string): string {
+    return this.#hasColor ? `\u{1b}[1m${text}\u{1b}[22m` : text;
+  }
+
+  #line(text: string): Promise<void> {
+    return this.#text(`${text}\n`);
+  }
+
+  #text(text: string): Promise<void> {
+    return write(this.#io.stdout, text);
+  }
+}
+
+class Table {
+  readonly #titles: readonly string[];
+  #widths: readonly number[];
+
+  constructor(columns: readonly { readonly title: string; readonly width: number }[]) {
+    this.#titles = columns.map(({ title }) => title);
+    this.#widths = columns.map(({ width }) => width);
+  }
+
+  widen(cells: readonly string[]): void {
+    this.#widths = this.#widths.map((width, index) => Math.max(width, cells[index]?.length ?? 0));
+  }
+
+  head(): string {
+    return this.line(this.#titles);
+  }
+
+  line(cells: readonly string[]): string {
+    return cells
+      .map((cell, index) => cell.padEnd(this.#widths[index] ?? 0))
+      .join(gap)
+      .trimEnd();
+  }
+}
+
+/** Texts come from others: escaped, they can neither move the cursor nor break a line. */
+function toCell<Row>({ of }: Column<Row>, row: Row): string {
+  return toPrintable(String(of(row) ?? ""));
+}

@@ -1,0 +1,27 @@
+import { InvalidArgumentError } from "commander";
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A number of things, from 0. */
+export function parseCount(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a number from 0.");
+  return Number(text);
+}
+
+/** A length of time, such as 90s, in milliseconds. */
+export function parseDuration(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? [];
+  const length = Number(count) * (unitMs[unit] ?? Number.NaN);
+  if (count === "" || Number.isNaN(length)) throw new InvalidArgumentError("It must be like 90s, 10m, 12h or 2d.");
+  return length;
+}
+
+/** `key=value`, collected over several flags. */
+export function collectPair(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (key === undefined || value === undefined) throw new InvalidArgumentError("It must be like key=value.");
+  return { ...before, [key]: value };
+}

@@ -1,0 +1,269 @@
+import { once } from "node:events";
+import { statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Stele } from "@stele/client";
+import { verifyWebhook } from "@stele/client/webhook";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mainFile } from "../harness/broker-process.ts";
+import { findFreePort } from "../harness/free-port.ts";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
+
+const forms = ["table", "json", "ndjson"] as const;
+const folder = createTempFolder();
+let world: RunningWorld;
+let stele: Stele;
+let receiver: Receiver;
+beforeAll(async () => {
+  world = await embeddedWorld.start();
+  stele = new Stele({ url: world.broker.url });
+  receiver = await startReceiver();
+});
+afterAll(async () => {
+  await receiver[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+/** In this process, unless the process is what matters. */
+function run(args: readonly string[], options: Pick<CommandOptions, "env" | "input"> = {}): Promise<CommandRun> {
+  return callStele(args, { ...options, env: { ...environment(), ...options.env } });
+}
+
+function runProcess(args: readonly string[], options: CommandOptions = {}): Promise<CommandRun> {
+  return runStele(args, { ...options, env: { ...environment(), ...options.env } });
+}
+
+function environment(): Record<string, string> {
+  return { STELE_URL: world.broker.url, HOME: folder.path };
+}
+
+/** What differs between two runs. */
+function masked(text: string): string {
+  return text
+    .replaceAll(world.broker.url, "http://BROKER")
+    .replaceAll(receiver.url, "http://RECEIVER")
+    .replaceAll(/0x[0-9a-f]{40}\b/g, "0xADDRESS")
+    .replaceAll(/\b[0-9a-f]{8}-(\d+)-\d+\b/g, "EVENT-$1")
+    .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "SUBSCRIPTION")
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+    .replaceAll(/("(?:createdTimestamp|cursor|cursorBlock|blockNumber|durationMs)": ?)\d+(\.\d+)?/g, "$1N")
+    .replaceAll(/(BLOCK +)\d+/g, "$1N")
+    .replaceAll(/@\d+/g, "@N")
+    .replaceAll(/ {3,}/g, "  ");
+}
+
+describe.each(forms)("-o %s", (form) => {
+  const topic = `orders/${form}`;
+  const inForm = (...args: string[]): Promise<CommandRun> => run([...args, "-o", form]);
+  const shown = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await inForm(...args);
+    expect({ code, stderr: masked(stderr).replaceAll(/watching .*\n/g, "") }).toEqual({ code: 0, stderr: "" });
+    return masked(stdout);
+  };
+
+  it("opens, publishes, shows and tails", async () => {
+    expect(await shown("topics", "open", topic)).toMatchSnapshot("topics open");
+    expect(await shown("pub", topic, '{"order":1}', "--ext", "svc-format=json")).toMatchSnapshot("pub");
+    const lines = await run(["pub", topic, "-o", form, "--once"], { input: "2\n\n3 \u{1b}[2J\r\n" });
+    expect(masked(lines.stdout)).toMatchSnapshot("pub lines");
+    expect(await shown("tail", topic, "--after", "OFFSET_FIRST", "-n", "3")).toMatchSnapshot("tail");
+    expect(await shown("topics", "show", topic)).toMatchSnapshot("topics show");
+    const { value: event } = await stele.admin.events(topic).next();
+    expect(await shown("event", event.eventId)).toMatchSnapshot("event");
+    expect(await shown("topics", "close", topic)).toMatchSnapshot("topics close");
+  });
+
+  it("shows and moves subscriptions", async () => {
+    const held = `held/${form}`;
+    await stele.open(held);
+    const id = await world.client.subscribe({ topic: held, url: receiver.url });
+    expect(await shown("subs", "pause", id)).toMatchSnapshot("pause");
+    await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: held, content })));
+    expect(await shown("subs", "list", "--topic", held)).toMatchSnapshot("list");
+    expect(await shown("subs", "show", id)).toMatchSnapshot("show");
+    expect(await shown("subs", "skip", id, "--to", "1")).toMatchSnapshot("skip");
+    expect(await shown("subs", "replay", id, "--from", "OFFSET_FIRST", "--dry-run")).toMatchSnapshot("replay");
+    expect(await shown("subs", "resume", "--topic", held)).toMatchSnapshot("resume");
+  });
+
+  it("measures, and finds a broker well", async () => {
+    const bench = await inForm("bench", `bench/${form}`, "--events", "20", "--concurrency", "4");
+    expect(masked(bench.stdout.replaceAll(/\d+(\.\d+)?/g, "N"))).toMatchSnapshot("bench");
+    const doctor = await shown("doctor");
+    expect(doctor.replaceAll(/block \d+ of \d+/g, "block N of N")).toMatchSnapshot("doctor");
+    expect(await shown("doctor", "--data-dir", world.dataDir)).toContain("GiB are free in");
+  });
+
+  it("calls a receiver for each event", async () => {
+    const topic = `forwarded/${form}`;
+    await stele.open(topic);
+    await stele.publish(topic, "x");
+    const secretFile = join(folder.path, "secret");
+    writeFileSync(secretFile, "a secret");
+    receiver.forget();
+    const args = ["listen", topic, "--forward", receiver.url, "--after", "OFFSET_FIRST", "--secret-file", secretFile];
+    const { code, stdout } = await run([...args, "-n", "1", "-o", form]);
+    expect(code).toBe(0);
+    expect(masked(stdout).replace(/("ms": ?|200 +)\d+/, "$1N")).toMatchSnapshot("listen");
+    const [{ body, headers } = { body: "", headers: {} }] = receiver.attempts;
+    expect(await verifyWebhook(body, headers, "a secret")).toMatchObject({ kind: "event", event: { topic } });
+  });
+
+  it("keeps contexts", async () => {
+    const env = { XDG_CONFIG_HOME: join(folder.path, form) };
+    const add = ["context", "add", "here", "--url", "http://broker.example", "--key", "-o", form];
+    const added = await run(add, { env, input: "a secret\n" });
+    expect(added).toMatchObject({ code: 0, stderr: "" });
+    expect(added.stdout).toMatchSnapshot("context add");
+    expect(added.stdout).not.toContain("secret");
+    expect(statSync(join(env.XDG_CONFIG_HOME, "stele", "contexts.json")).mode & 0o777).toBe(0o600);
+    expect((await run(["context", "remove", "here", "-o", form], { env })).stdout).toMatchSnapshot("context remove");
+  });
+
+  it("says what failed on stderr, with exit code 1", async () => {
+    const { code, stdout, stderr } = await inForm("topics", "show", "nowhere");
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: 'stele: topic not exist: "nowhere" (100101)\n',
+    });
+    const lines = await run(["pub", "nowhere", "-o", form], { input: "x\n" });
+    expect(lines).toMatchObject({ code: 1, stderr: "stele: 1 of 1 events were not published\n" });
+    expect(masked(lines.stdout)).toMatchSnapshot("pub failed");
+  });
+});
+
+describe("every command", () => {
+  const commands = [
+    ["pub"],
+    ["tail"],
+    ["event"],
+    ["listen"],
+    ["bench"],
+    ["doctor"],
+    ...["list", "show", "open", "close"].map((name) => ["topics", name]),
+    ...["list", "show", "pause", "resume", "retry", "skip", "replay"].map((name) => ["subs", name]),
+    ...["add", "use", "remove", "list"].map((name) => ["context", name]),
+  ];
+
+  it.each(commands)("has help with examples and its forms: %s %s", async (...words) => {
+    const { code, stdout } = await run([...words.filter((word) => word !== undefined), "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Examples:\n  ");
+    expect(stdout).toContain("--output <form>");
+  });
+
+  it.each([
+    [["nothing"], "unknown command"],
+    [["topics", "list", "--colour"], "unknown option"],
+    [["topics", "list", "-o", "xml"], "Allowed choices are table, json, ndjson"],
+    [["topics", "show"], "missing required argument"],
+    [["topics", "list", "--url", "ftp://x"], "not an http(s) URL: ftp://x"],
+    [["topics", "list", "--context", "nobody"], "there is no context nobody"],
+    [["pub"], "give a topic"],
+    [["pub", "t", "x", "--whole"], "exclude each other"],
+    [["subs", "pause"], "give identifiers"],
+    [["tail", "t", "--since", "soon"], "90s, 10m"],
+    [["event", "x", "--key-file", "/nowhere"], "cannot be read"],
+  ])("exits with 2 if it is used wrongly: %j", async (args, reason) => {
+    const { code, stdout, stderr } = await run(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(reason);
+  });
+
+  it("says that no broker answers", async () => {
+    const port = await findFreePort();
+    const { code, stderr } = await run(["topics", "show", "x", "--url", `http://127.0.0.1:${port}`]);
+    expect(code).toBe(1);
+    expect(stderr).toBe(`stele: http://127.0.0.1:${port} does not answer (ECONNREFUSED)\n`);
+  });
+});
+
+describe("stele tail", () => {
+  it("ends with exit code 0 by Ctrl-C, with whole JSON", async () => {
+    await stele.open("ending");
+    const { code, stdout } = await runTail("ending", async (kill) => kill("SIGINT"));
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([]);
+  });
+
+  it("ends quietly when its reader ends", async () => {
+    await stele.open("piped");
+    await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: "piped", content })));
+    const program = ["bash", "-c", 'node "$0" "$@" | head -n 1', mainFile];
+    const { code, stdout, stderr } = await runProcess(
+      ["tail", "piped", "--after", "OFFSET_FIRST", "-o", "ndjson", "-n", "3"],
+      { program },
+    );
+    expect({ code, lines: stdout.split("\n").length }).toEqual({ code: 0, lines: 2 });
+    expect(stderr).not.toContain("Error");
+  });
+});
+
+/** Runs `then` once the tail watches. */
+async function runTail(
+  topic: string,
+  then: (kill: (signal: NodeJS.Signals) => void) => Promise<void>,
+): Promise<CommandRun> {
+  let isWatching = false;
+  let done: Promise<void> | undefined;
+  const ended = await runProcess(["tail", topic, "-o", "json"], {
+    onStderr: (text, kill) => {
+      if (isWatching || !text.includes("watching")) return;
+      isWatching = true;
+      done = then(kill);
+    },
+  });
+  await done;
+  return ended;
+}
+
+describe("stele completion", () => {
+  it.each(["bash", "zsh", "fish"])("prints a script for %s", async (shell) => {
+    const { code, stdout } = await run(["completion", shell]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("--dry-run");
+  });
+
+  it("completes subcommands in bash", async () => {
+    const script = `source <(node "$0" completion bash); COMP_WORDS=(stele subs re); COMP_CWORD=2; _stele; echo "\${COMPREPLY[@]}"`;
+    const { stdout } = await runProcess([], { program: ["bash", "-c", script, mainFile] });
+    expect(stdout).toBe("resume retry replay\n");
+  });
+});
+
+describe("stele context", () => {
+  it("gives the other commands their address and key, which goes nowhere else", async () => {
+    const keys: (string | undefined)[] = [];
+    await using listener = await listen((authorization) => keys.push(authorization));
+    const env = { XDG_CONFIG_HOME: join(folder.path, "keys"), STELE_URL: "" };
+    await run(["context", "add", "there", "--url", listener.url, "--key"], { env, input: "its-key\n" });
+    await run(["topics", "show", "x"], { env });
+    await run(["topics", "show", "x", "--url", listener.url], { env });
+    await run(["topics", "show", "x"], { env: { ...env, STELE_URL: listener.url } });
+    expect(keys).toEqual(["Bearer its-key", undefined, undefined]);
+  });
+});
+
+/** A server that is told the credential of each request, and refuses it. */
+async function listen(onRequest: (authorization: string | undefined) => void) {
+  const server = createServer((request, response) => {
+    onRequest(request.headers.authorization);
+    response.end('{"code":100701,"message":"credential is missing or wrong"}');
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

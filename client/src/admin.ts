@@ -1,0 +1,191 @@
+import type {
+  AdminEvent,
+  AdminEventDetails,
+  AdminFigures,
+  AdminGroups,
+  AdminNodes,
+  AdminSession,
+  AdminSubscription,
+  AdminSubscriptionDetails,
+  AdminTopic,
+  AdminTopicDetails,
+  OrderName,
+  OrderResultBody,
+} from "@stele/wire";
+import { type HttpDoor, isRecord } from "./http-door.ts";
+import type { Open } from "./lib/open.ts";
+import type { CallOptions } from "./options.ts";
+import { withRetries } from "./retries.ts";
+import { toFailure, toStrangeAnswer } from "./stele-error.ts";
+
+/** What a search for subscriptions asks for; docs/admin.md explains each. */
+export interface SubscriptionSearch {
+  readonly groupId?: string | undefined;
+  readonly state?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly topic?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly host?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly node?: string | undefined;
+  readonly lagMin?: number | undefined;
+  readonly failingMsMin?: number | undefined;
+}
+
+/** A subscription's identifier, a search for several, or `all`. */
+export type OrderTarget = string | SubscriptionSearch | { readonly all: true };
+
+/** A place in a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a time (ISO 8601), or a sequence of its topic. */
+export type Place = string | number;
+
+export interface Order {
+  readonly name: OrderName;
+  /** For `skip`. */
+  readonly to?: Place | undefined;
+  /** For `replay`. */
+  readonly from?: Place | undefined;
+  /** Changes nothing, and says what the order would concern. */
+  readonly dryRun?: boolean | undefined;
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next?: string;
+}
+
+interface AdminRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+}
+
+const pageLimit = 500;
+
+/** The admin API (docs/admin.md). Lists are read page by page while they are iterated. */
+export class AdminClient {
+  readonly #door: HttpDoor;
+  readonly #retries: number;
+
+  constructor(door: HttpDoor, retries: number) {
+    this.#door = door;
+    this.#retries = retries;
+  }
+
+  subscriptions(search: SubscriptionSearch = {}, options: CallOptions = {}): AsyncGenerator<Open<AdminSubscription>> {
+    return this.#pages({ method: "GET", path: "/subscriptions", query: { ...search } }, options);
+  }
+
+  subscription(id: string, options: CallOptions = {}): Promise<Open<AdminSubscriptionDetails>> {
+    return this.#get(`/subscriptions/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /**
+   * Pauses, resumes, retries, skips or replays one subscription or several. An order for one throws what it refuses; of several, each result says it.
+   * Repeating an order is safe but for a `skip` without `to`, which is therefore not repeated.
+   */
+  async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
+    const { name, to, from, dryRun } = order;
+    const body = { ...(to === undefined ? {} : { to }), ...(from === undefined ? {} : { from }) };
+    const method = "POST";
+    if (typeof target === "string") {
+      const path = `/subscriptions/${encodeURIComponent(target)}/${name}`;
+      yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as Open<OrderResultBody>; // As OpenAPI has it.
+      return;
+    }
+    yield* this.#pages<Open<OrderResultBody>>(
+      { method, path: `/subscriptions/${name}`, query: { ...target, dryRun }, body },
+      options,
+    );
+  }
+
+  sessions(options: CallOptions = {}): AsyncGenerator<Open<AdminSession>> {
+    return this.#pages({ method: "GET", path: "/sessions" }, options);
+  }
+
+  topics({
+    groupId,
+    ...options
+  }: CallOptions & { readonly prefix?: string; readonly filter?: string } = {}): AsyncGenerator<Open<AdminTopic>> {
+    const { prefix, filter } = options;
+    return this.#pages({ method: "GET", path: "/topics", query: { groupId, prefix, filter } }, options);
+  }
+
+  topic(name: string, options: CallOptions = {}): Promise<Open<AdminTopicDetails>> {
+    return this.#get(`/topics/${encodeURIComponent(name)}`, { groupId: options.groupId }, options);
+  }
+
+  /** Events of a topic with their places on the chain, the newest first. */
+  events(topic: string, options: CallOptions & { readonly before?: number } = {}): AsyncGenerator<Open<AdminEvent>> {
+    const { groupId, before } = options;
+    const path = `/topics/${encodeURIComponent(topic)}/events`;
+    return this.#pages({ method: "GET", path, query: { groupId, before } }, options);
+  }
+
+  event(eventId: string, options: CallOptions & { readonly proof?: boolean } = {}): Promise<Open<AdminEventDetails>> {
+    const { groupId, proof } = options;
+    return this.#get(`/events/${encodeURIComponent(eventId)}`, { groupId, proof }, options);
+  }
+
+  groups(options: CallOptions = {}): AsyncGenerator<Open<AdminGroups["items"][number]>> {
+    return this.#pages({ method: "GET", path: "/groups" }, options);
+  }
+
+  nodes(options: CallOptions = {}): AsyncGenerator<Open<AdminNodes["items"][number]>> {
+    return this.#pages({ method: "GET", path: "/nodes" }, options);
+  }
+
+  figures(options: CallOptions = {}): Promise<Open<AdminFigures>> {
+    return this.#get("/figures", {}, options);
+  }
+
+  async *#pages<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<Item> {
+    // Calls without pages answer with one, and refuse the parameters of pages.
+    const isPaged = !["/groups", "/nodes"].includes(request.path);
+    let cursor: string | undefined;
+    do {
+      const paging = isPaged ? { limit: pageLimit, cursor } : {};
+      const page = (await this.#ask({ ...request, query: { ...request.query, ...paging } }, options)) as Page<Item>; // As OpenAPI has it.
+      yield* page.items;
+      cursor = page.next;
+    } while (cursor !== undefined);
+  }
+
+  async #get<Result>(path: string, query: Query, options: CallOptions): Promise<Result> {
+    return (await this.#ask({ method: "GET", path, query }, options)) as Result; // As OpenAPI has it.
+  }
+
+  #ask({ method, path, query = {}, body }: AdminRequest, options: CallOptions): Promise<unknown> {
+    const values = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) values.set(name, String(value));
+    const text = values.toString();
+    const url = `${this.#door.adminBase}/admin/v1${path}${text === "" ? "" : `?${text}`}`;
+    const json =
+      body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const isSkip = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
+    return withRetries(
+      async () => {
+        const answer = await this.#door.ask({ url, method, ...json }, options);
+        if (answer.status === 200) return answer.value;
+        throw toProblem(answer) ?? toStrangeAnswer(url, `status ${answer.status}`);
+      },
+      { retries: this.#retries, isRepeatable: !isSkip, signal: options.signal },
+    );
+  }
+}
+
+/** A problem (RFC 9457), or the failure of REST for callers that may not call. */
+function toProblem({ value, retryAfterMs }: { readonly value: unknown; readonly retryAfterMs: number | undefined }) {
+  if (!isRecord(value) || typeof value["code"] !== "number") return undefined;
+  const { code, detail, message, retry, hints } = value;
+  return toFailure(
+    { code, message: String(detail ?? message) },
+    {
+      retryAfterMs,
+      ...(typeof retry === "boolean" ? { retry } : {}),
+      ...(Array.isArray(hints) ? { hints: hints.map(String) } : {}),
+    },
+  );
+}

@@ -1,0 +1,145 @@
+import { Ending } from "./lib/ending.ts";
+import type { CallOptions, SteleOptions } from "./options.ts";
+import { SteleError, toFailure, toStrangeAnswer } from "./stele-error.ts";
+
+export interface HttpRequest {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** The body of an answer, and what its headers say of a failure. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly value: unknown;
+  readonly retry: boolean | undefined;
+  readonly retryAfterMs: number | undefined;
+}
+
+const timeoutDefaultMs = 60_000;
+/** Names that Node has for a connection that never was. Browsers do not say. */
+const unsentCodes: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** Sends requests of one client. */
+export class HttpDoor {
+  readonly base: string;
+  readonly adminBase: string;
+  readonly #options: SteleOptions;
+  readonly #fetch: typeof fetch;
+
+  /** @throws TypeError if an address is no URL of http or https. */
+  constructor(options: SteleOptions) {
+    this.base = toBase(options.url);
+    this.adminBase = toBase(options.adminUrl ?? options.url);
+    this.#options = options;
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+  }
+
+  /** A response whose body is still to be read. @throws SteleError if none comes. */
+  async open({ url, method, headers, body }: HttpRequest, { signal, traceparent }: CallOptions): Promise<Response> {
+    const { key } = this.#options;
+    const credential = typeof key === "function" ? await key() : key;
+    const init: RequestInit = {
+      method,
+      headers: {
+        ...headers,
+        ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+        ...(traceparent === undefined ? {} : { traceparent }),
+      },
+      redirect: "error", // A key must not travel to another server.
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+    };
+    try {
+      return await this.#fetch(url, init);
+    } catch (error) {
+      throw toUnanswered(error, { url, signal });
+    }
+  }
+
+  /** Reads a whole answer of JSON, within the time limit. @throws SteleError if none comes. */
+  async ask(request: HttpRequest, options: CallOptions): Promise<HttpAnswer> {
+    const ending = new Ending(options.signal);
+    ending.abortAfter(
+      this.#options.timeoutMs ?? timeoutDefaultMs,
+      () => new DOMException("no answer in time", "TimeoutError"),
+    );
+    try {
+      const response = await this.open(request, { ...options, signal: ending.signal });
+      return await readAnswer(response);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (error instanceof SteleError) throw error;
+      throw toUnanswered(error, { url: request.url, signal: undefined });
+    } finally {
+      ending.close();
+    }
+  }
+}
+
+/** Reads a response of JSON. @throws SteleError if it is none, or what its stream throws. */
+export async function readAnswer(response: Response): Promise<HttpAnswer> {
+  const text = await response.text();
+  const { headers, status } = response;
+  const hint = headers.get("stele-error-retry");
+  const told = { retry: hint === null ? undefined : hint === "true", retryAfterMs: findRetryAfterMs(headers) };
+  try {
+    return { status, value: JSON.parse(text), ...told };
+  } catch {
+    // A proxy in front of a broker that is away answers so.
+    if (status === 429 || status >= 500) {
+      throw new SteleError(`${response.url} answers with status ${status}`, { ...told, retry: true });
+    }
+    throw toStrangeAnswer(response.url, `status ${status}, no JSON`);
+  }
+}
+
+/** A failure in the form of REST, which every door has for callers that may not call. */
+export function findException({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
+  if (!isRecord(value) || typeof value["code"] !== "number" || typeof value["message"] !== "string") return undefined;
+  return toFailure(
+    { code: value["code"], message: value["message"] },
+    { retryAfterMs, ...(retry === undefined ? {} : { retry }) },
+  );
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The failure of a request without an answer; the reason of `signal` where that ended it. */
+export function toUnanswered(
+  error: unknown,
+  { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
+): unknown {
+  if (signal?.aborted === true) return signal.reason;
+  const cause = error instanceof Error ? error.cause : undefined;
+  const code = isRecord(cause) ? cause["code"] : undefined;
+  const why =
+    error instanceof Error && error.name === "TimeoutError"
+      ? "in time"
+      : `(${typeof code === "string" ? code : "no connection"})`;
+  return new SteleError(`${new URL(url).origin} does not answer ${why}`, {
+    retry: true,
+    wasRefused: unsentCodes.has(code),
+    cause: error,
+  });
+}
+
+function findRetryAfterMs(headers: Headers): number | undefined {
+  const text = headers.get("retry-after");
+  if (text === null) return undefined;
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
+}
+
+function toBase(url: string): string {
+  const { protocol, origin, pathname } = new URL(url);
+  if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`not an http(s) URL: ${url}`);
+  return `${origin}${pathname}`.replace(/\/+$/, "");
+}

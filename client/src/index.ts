@@ -1,0 +1,9 @@
+export { AdminClient, type Order, type OrderTarget, type Place, type SubscriptionSearch } from "./admin.ts";
+export type { Open } from "./lib/open.ts";
+export type { CallOptions, SteleOptions } from "./options.ts";
+export type { Content, Publication, Published, PublishOptions, PublishOutcome } from "./publish.ts";
+export type { GroupReadiness, Readiness } from "./readiness.ts";
+export { type ListOptions, Stele } from "./stele.ts";
+export { SteleError, type SteleErrorOptions } from "./stele-error.ts";
+export { ReceivedEvent } from "./tail/received-event.ts";
+export type { Reconnect, Resync, SubscribeOptions, Tail } from "./tail/tail.ts";

@@ -1,0 +1,26 @@
+export interface Backoff {
+  readonly baseMs: number;
+  readonly maxMs: number;
+}
+
+/** The pause before try `tries + 1`: it doubles up to `maxMs`, with half of it random, so that many clients do not come back at once. */
+export function pauseMs(tries: number, { baseMs, maxMs }: Backoff): number {
+  const full = Math.min(maxMs, baseMs * 2 ** Math.min(tries, 30));
+  return full * (0.5 + Math.random() / 2);
+}
+
+/** Resolves after `ms`. @throws the reason of `signal` once it is aborted. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

@@ -1,0 +1,26 @@
+/** How to reach a broker. */
+export interface SteleOptions {
+  /** Base URL, with the context segment if there is one: `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** Base URL of the pages for operators, if they have a listener of their own (`adminPort`). The same as `url` if left out. */
+  readonly adminUrl?: string | undefined;
+  /** Key or token that the broker asks for; a function is called for each request, so that it can renew a token. */
+  readonly key?: string | (() => string | Promise<string>) | undefined;
+  /** Group of every call that names none. The broker's default group if left out. */
+  readonly groupId?: string | undefined;
+  /** How often a call is repeated where that is safe. 4 if left out. */
+  readonly retries?: number | undefined;
+  /** Time limit of each try, in milliseconds. 60,000 if left out. */
+  readonly timeoutMs?: number | undefined;
+  /** What sends requests, instead of the global `fetch`: for a proxy, client certificates, or a page that is tested. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** What every call takes. */
+export interface CallOptions {
+  readonly groupId?: string | undefined;
+  /** Ends the call: it throws the reason of the signal. What was sent may still happen. */
+  readonly signal?: AbortSignal | undefined;
+  /** Header of W3C Trace Context; every try of the call carries it. */
+  readonly traceparent?: string | undefined;
+}

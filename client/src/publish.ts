@@ -1,0 +1,171 @@
+import type { SendResult } from "@stele/wire";
+import type { HttpDoor } from "./http-door.ts";
+import { toBase64 } from "./lib/base64.ts";
+import { pause } from "./lib/backoff.ts";
+import type { CallOptions } from "./options.ts";
+import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
+import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
+import { SteleError, transactionTimeout } from "./stele-error.ts";
+
+/** Content of an event: bytes as they are, text as UTF-8, anything else as JSON with the extension `svc-format`. */
+export type Content = string | Uint8Array | object;
+
+export interface PublishOptions extends CallOptions {
+  /** Keys begin with the broker's extension prefix, `svc-` by default. */
+  readonly extensions?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Names this publish, so that every repeat gives the same event: 1 to 255 visible ASCII characters, or `true` for a random key. Without it, the
+   * client repeats a publish only if the broker surely did not take it.
+   */
+  readonly once?: string | boolean | undefined;
+}
+
+/** One event of many. */
+export interface Publication extends Pick<PublishOptions, "extensions" | "once"> {
+  readonly topic: string;
+  readonly content: Content;
+}
+
+/** An event that is on the chain. */
+export interface Published {
+  readonly topic: string;
+  readonly eventId: string;
+}
+
+/** What became of one event of many. */
+export type PublishOutcome =
+  | ({ readonly status: "published" } & Published)
+  | { readonly status: "failed"; readonly topic: string; readonly error: SteleError };
+
+/** Events of one request: the most that a broker takes. */
+const batchEventsMax = 1_000;
+/** Characters of one request, unless it has a single event; a broker takes 1 MiB unless it is set otherwise. */
+const batchCharactersMax = 786_432;
+/** Extension that says what a content is. */
+const formatKey = "svc-format";
+const encoder = new TextEncoder();
+
+interface Publisher {
+  readonly door: HttpDoor;
+  readonly retries: number;
+  readonly groupId: string | undefined;
+}
+
+/** Publishes one event. @throws SteleError, also if the broker does not know in time whether the event is on the chain (200201). */
+export function publishOne(
+  { door, retries, groupId }: Publisher,
+  publication: Publication,
+  options: CallOptions,
+): Promise<Published> {
+  const call = toCall(publication, groupId);
+  return withRetries(async () => toPublished(await callRpc(door, call, options)), {
+    retries,
+    isRepeatable: isNamed(call),
+    signal: options.signal,
+  });
+}
+
+/**
+ * Publishes many events, in as few requests as possible; those of one request run at once and are numbered in their order. The outcomes are in
+ * the order of the events. An event that had to be repeated may come after later ones.
+ * @throws the reason of the signal.
+ */
+export async function publishMany(
+  publisher: Publisher,
+  publications: readonly Publication[],
+  options: CallOptions,
+): Promise<readonly PublishOutcome[]> {
+  const calls = publications.map((publication) => toCall(publication, publisher.groupId));
+  const outcomes: PublishOutcome[] = [];
+  for (const batch of toBatches(calls)) outcomes.push(...(await publishBatch(publisher, batch, options)));
+  return outcomes;
+}
+
+async function publishBatch(
+  { door, retries }: Publisher,
+  calls: readonly RpcCall[],
+  options: CallOptions,
+): Promise<readonly PublishOutcome[]> {
+  const outcomes = new Map<RpcCall, PublishOutcome>();
+  let open = calls;
+  for (let tries = 0; open.length > 0; tries += 1) {
+    options.signal?.throwIfAborted();
+    const failed: SteleError[] = [];
+    const answers = await ask(door, open, options);
+    open = open.filter((call, index) => {
+      const outcome = toOutcome(call, answers[index]);
+      outcomes.set(call, outcome);
+      if (outcome.status === "published" || tries >= retries || !mayRepeat(outcome.error, isNamed(call))) return false;
+      failed.push(outcome.error);
+      return true;
+    });
+    if (open.length > 0) await pause(Math.max(...failed.map((error) => toPauseMs(error, tries))), options.signal);
+  }
+  return calls.flatMap((call) => outcomes.get(call) ?? []);
+}
+
+/** A failure of the request is that of each of its members. */
+async function ask(door: HttpDoor, calls: readonly RpcCall[], options: CallOptions): Promise<readonly RpcOutcome[]> {
+  try {
+    return await callRpcBatch(door, calls, options);
+  } catch (error) {
+    if (!(error instanceof SteleError)) throw error;
+    return calls.map(() => ({ error }));
+  }
+}
+
+function toOutcome(call: RpcCall, answer: RpcOutcome | undefined): PublishOutcome {
+  const topic = String(call.params["topic"]);
+  try {
+    if (answer === undefined || "error" in answer) throw answer?.error;
+    return { status: "published", ...toPublished(answer.result) };
+  } catch (error) {
+    if (!(error instanceof SteleError)) throw error;
+    return { status: "failed", topic, error };
+  }
+}
+
+function toPublished(result: unknown): Published {
+  const { topic, eventId, status } = result as SendResult; // The broker's gateways hold this shape.
+  if (status === "SUCCESS") return { topic, eventId };
+  throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
+}
+
+function toCall({ topic, content, extensions, once }: Publication, groupId: string | undefined): RpcCall {
+  const isJson = typeof content !== "string" && !(content instanceof Uint8Array);
+  const bytes = isJson ? encoder.encode(JSON.stringify(content)) : toBytes(content);
+  const marks = isJson ? { [formatKey]: "json", ...extensions } : extensions;
+  return {
+    method: "publish",
+    params: {
+      topic,
+      content: toBase64(bytes),
+      ...(groupId === undefined ? {} : { groupId }),
+      ...(marks === undefined ? {} : { extensions: marks }),
+      ...(once === undefined || once === false ? {} : { idempotencyKey: once === true ? crypto.randomUUID() : once }),
+    },
+  };
+}
+
+function toBytes(content: string | Uint8Array): Uint8Array {
+  return typeof content === "string" ? encoder.encode(content) : content;
+}
+
+function isNamed({ params }: RpcCall): boolean {
+  return params["idempotencyKey"] !== undefined;
+}
+
+function* toBatches(calls: readonly RpcCall[]): Generator<readonly RpcCall[]> {
+  let batch: RpcCall[] = [];
+  let characters = 0;
+  for (const call of calls) {
+    const length = JSON.stringify(call).length + 32; // The rest of its message.
+    if (batch.length === batchEventsMax || (batch.length > 0 && characters + length > batchCharactersMax)) {
+      yield batch;
+      [batch, characters] = [[], 0];
+    }
+    batch.push(call);
+    characters += length;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,33 @@
+import { findException, type HttpDoor, isRecord } from "./http-door.ts";
+import type { CallOptions } from "./options.ts";
+import { toStrangeAnswer } from "./stele-error.ts";
+
+/** Whether the groups of a broker can serve. With access control, all but `status` is for its admins. */
+export interface Readiness {
+  /** `ready`, `partly ready`, `not ready` or `closing`. */
+  readonly status: string;
+  readonly groups?: readonly GroupReadiness[];
+  readonly listeners?: readonly { readonly name: string; readonly address: string }[];
+}
+
+export interface GroupReadiness {
+  readonly groupId: string;
+  readonly ready: boolean;
+  /** Why it cannot serve. */
+  readonly reason?: string;
+  readonly warning?: string;
+  readonly indexedBlock: number;
+  readonly headBlock?: number;
+}
+
+/** `GET /health/ready`. */
+export async function getReadiness(door: HttpDoor, options: CallOptions): Promise<Readiness> {
+  const { groupId } = options;
+  const query = groupId === undefined ? "" : `?groupId=${encodeURIComponent(groupId)}`;
+  const url = `${door.base}/health/ready${query}`;
+  const answer = await door.ask({ url, method: "GET" }, options);
+  const exception = findException(answer);
+  if (exception !== undefined) throw exception;
+  if (isRecord(answer.value) && typeof answer.value["status"] === "string") return answer.value as unknown as Readiness; // As OpenAPI has it.
+  throw toStrangeAnswer(url, `status ${answer.status}`);
+}

@@ -1,0 +1,40 @@
+import { type Backoff, pause, pauseMs } from "./lib/backoff.ts";
+import { SteleError } from "./stele-error.ts";
+
+export const retriesDefault = 4;
+const backoff: Backoff = { baseMs: 200, maxMs: 10_000 };
+/** Longest pause that a broker may ask for. */
+const retryAfterMsMax = 60_000;
+
+export interface RetryOptions {
+  readonly retries: number;
+  /** Whether the call may be repeated although an earlier try may have had its effect. */
+  readonly isRepeatable: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Repeats `attempt` where that can help and is safe. @throws its last error, or the reason of the signal. */
+export async function withRetries<Result>(
+  attempt: () => Promise<Result>,
+  { retries, isRepeatable, signal }: RetryOptions,
+): Promise<Result> {
+  for (let tries = 0; ; tries += 1) {
+    signal?.throwIfAborted();
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tries >= retries || !mayRepeat(error, isRepeatable)) throw error;
+      await pause(toPauseMs(error, tries), signal);
+    }
+  }
+}
+
+/** Whether the same call may be repeated after this error. */
+export function mayRepeat(error: unknown, isRepeatable: boolean): error is SteleError {
+  return error instanceof SteleError && error.retry && (isRepeatable || error.wasRefused);
+}
+
+/** How long to wait after the failure of try `tries + 1`. */
+export function toPauseMs({ retryAfterMs = 0 }: SteleError, tries: number): number {
+  return Math.max(pauseMs(tries, backoff), Math.min(retryAfterMs, retryAfterMsMax));
+}

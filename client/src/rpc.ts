@@ -1,0 +1,72 @@
+import { findException, type HttpDoor, isRecord } from "./http-door.ts";
+import type { CallOptions } from "./options.ts";
+import { SteleError, toFailure, toStrangeAnswer } from "./stele-error.ts";
+
+export interface RpcCall {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** The result of one call, or its error. */
+export type RpcOutcome = { readonly result: unknown } | { readonly error: SteleError };
+
+const headers = { "content-type": "application/json", accept: "application/json" };
+
+/** One call of JSON-RPC. @throws SteleError with the code of the failure. */
+export async function callRpc(door: HttpDoor, call: RpcCall, options: CallOptions): Promise<unknown> {
+  const value = await send(door, JSON.stringify(toMessage(call, 0)), options);
+  const outcome = isRecord(value) ? toOutcome(value) : undefined;
+  if (outcome === undefined) throw toStrangeAnswer(door.base, "no JSON-RPC response");
+  if ("error" in outcome) throw outcome.error;
+  return outcome.result;
+}
+
+/** Several calls in one request. The outcomes are in the order of the calls. @throws SteleError if there is no answer to the request. */
+export async function callRpcBatch(
+  door: HttpDoor,
+  calls: readonly RpcCall[],
+  options: CallOptions,
+): Promise<readonly RpcOutcome[]> {
+  const value = await send(door, JSON.stringify(calls.map(toMessage)), options);
+  if (isRecord(value)) {
+    const outcome = toOutcome(value);
+    if (outcome !== undefined && "error" in outcome) throw outcome.error;
+  }
+  const responses = Array.isArray(value) ? value.filter(isRecord) : [];
+  const byId = new Map(responses.map((response) => [response["id"], toOutcome(response)]));
+  return calls.map((_call, index) => {
+    const outcome = byId.get(index);
+    if (outcome === undefined) throw toStrangeAnswer(door.base, "a batch without all of its responses");
+    return outcome;
+  });
+}
+
+/** JSON-RPC writes booleans as text. @throws SteleError for anything else. */
+export function toBoolean(result: unknown): boolean {
+  if (result === "true" || result === true) return true;
+  if (result === "false" || result === false) return false;
+  throw new SteleError(`not a truth value: ${JSON.stringify(result)}`, { retry: false });
+}
+
+async function send(door: HttpDoor, body: string, options: CallOptions): Promise<unknown> {
+  const answer = await door.ask({ url: `${door.base}/jsonrpc`, method: "POST", headers, body }, options);
+  const exception = findException(answer);
+  if (exception !== undefined) throw exception;
+  return answer.value;
+}
+
+function toMessage({ method, params }: RpcCall, id: number): unknown {
+  return { jsonrpc: "2.0", id, method, params };
+}
+
+function toOutcome(response: Readonly<Record<string, unknown>>): RpcOutcome | undefined {
+  if (response["jsonrpc"] !== "2.0") return undefined;
+  const { error, result } = response;
+  if (error === undefined) return { result };
+  if (!isRecord(error)) return undefined;
+  const { data } = error;
+  if (isRecord(data) && typeof data["code"] === "number" && typeof data["message"] === "string") {
+    return { error: toFailure({ code: data["code"], message: data["message"] }) };
+  }
+  return { error: new SteleError(String(error["message"]), { retry: false }) };
+}

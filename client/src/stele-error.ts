@@ -1,0 +1,69 @@
+/** What is known of a failure. */
+export interface SteleErrorOptions {
+  readonly code?: number | undefined;
+  /** Whether the same call can succeed later. */
+  readonly retry: boolean;
+  /** How long to wait before the same call, where the broker says so. */
+  readonly retryAfterMs?: number | undefined;
+  readonly hints?: readonly string[] | undefined;
+  /** Whether the call surely changed nothing. */
+  readonly wasRefused?: boolean;
+  readonly cause?: unknown;
+}
+
+/**
+ * The only error of this client, except for the reason of an aborted signal. Test `code`, a number of the error catalogue (docs/errors.md), never the text.
+ */
+export class SteleError extends Error {
+  /** Undefined if no broker answered: the connection failed, the call took too long, or something else answered. */
+  readonly code: number | undefined;
+  /** Whether the same call can succeed later without changes. A repeated publish needs a key (`once`) to be safe. */
+  readonly retry: boolean;
+  readonly retryAfterMs: number | undefined;
+  /** What to do, for people. */
+  readonly hints: readonly string[];
+  /** True if the call surely changed nothing, so that any call may be repeated. */
+  readonly wasRefused: boolean;
+
+  constructor(message: string, options: SteleErrorOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "SteleError";
+    this.code = options.code;
+    this.retry = options.retry;
+    this.retryAfterMs = options.retryAfterMs;
+    this.hints = options.hints ?? [];
+    this.wasRefused = options.wasRefused ?? false;
+  }
+}
+
+/** Code of a publish whose outcome the broker could not learn in time. */
+export const transactionTimeout = 200201;
+const busy = 200300;
+const overQuota = 200301;
+
+/** Codes whose call can succeed later, as in the catalogue; for doors that do not say it themselves. */
+export const retryableCodes: ReadonlySet<number> = new Set([
+  100304,
+  100506,
+  transactionTimeout,
+  200202,
+  200205,
+  200207,
+  200208,
+  busy,
+  overQuota,
+]);
+
+/** The error for a code that the broker answered. */
+export function toFailure(
+  { code, message }: { readonly code: number; readonly message: string },
+  options: Partial<SteleErrorOptions> = {},
+): SteleError {
+  const wasRefused = code === busy || code === overQuota;
+  return new SteleError(message, { code, wasRefused, ...options, retry: options.retry ?? retryableCodes.has(code) });
+}
+
+/** The error for an answer that no broker of this interface gives. */
+export function toStrangeAnswer(url: string, detail: string): SteleError {
+  return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry: false });
+}

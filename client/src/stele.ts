@@ -1,0 +1,143 @@
+import type { Proof, TopicInfo, TopicPageBody, TopicState } from "@stele/wire";
+import { AdminClient } from "./admin.ts";
+import { HttpDoor } from "./http-door.ts";
+import type { CallOptions, SteleOptions } from "./options.ts";
+import {
+  type Content,
+  type Publication,
+  publishMany,
+  publishOne,
+  type PublishOptions,
+  type PublishOutcome,
+  type Published,
+} from "./publish.ts";
+import { getReadiness, type Readiness } from "./readiness.ts";
+import { retriesDefault, withRetries } from "./retries.ts";
+import { callRpc, toBoolean } from "./rpc.ts";
+import { toReceivedEvent, type ReceivedEvent } from "./tail/received-event.ts";
+import { Tail, type SubscribeOptions } from "./tail/tail.ts";
+
+export interface ListOptions extends CallOptions {
+  /** From 0. */
+  readonly pageIndex?: number | undefined;
+  /** 1 to 99. */
+  readonly pageSize?: number | undefined;
+}
+
+/** Topics of one page that {@link Stele.topics} asks for: the most that a broker gives. */
+const pageSizeMax = 99;
+
+/**
+ * A client of one broker, or of a load balancer before several. It holds no connection of its own, so there is nothing to close. Every call throws
+ * SteleError if it fails, and repeats itself first where that is safe.
+ */
+export class Stele {
+  readonly #door: HttpDoor;
+  readonly #options: SteleOptions;
+  readonly #retries: number;
+  #admin: AdminClient | undefined;
+
+  /** @throws TypeError if `url` is no URL of http or https. */
+  constructor(options: SteleOptions) {
+    this.#options = options;
+    this.#door = new HttpDoor(options);
+    this.#retries = options.retries ?? retriesDefault;
+  }
+
+  /** The calls for operators; see docs/admin.md. */
+  get admin(): AdminClient {
+    return (this.#admin ??= new AdminClient(this.#door, this.#retries));
+  }
+
+  /** Opens a topic; also true if it is open already. */
+  async open(topic: string, options: CallOptions = {}): Promise<boolean> {
+    return toBoolean(await this.#call("open", { topic }, options));
+  }
+
+  /** Closes a topic: its events stay readable, but publishing to it fails. */
+  async close(topic: string, options: CallOptions = {}): Promise<boolean> {
+    return toBoolean(await this.#call("close", { topic }, options));
+  }
+
+  /** Whether a topic exists, open or closed. */
+  async exist(topic: string, options: CallOptions = {}): Promise<boolean> {
+    return toBoolean(await this.#call("exist", { topic }, options));
+  }
+
+  /** A topic with the number of its events and its latest block. */
+  async state(topic: string, options: CallOptions = {}): Promise<TopicState> {
+    return (await this.#call("state", { topic }, options)) as TopicState; // The broker holds this shape.
+  }
+
+  /** One page of topics, in the order in which they were opened. */
+  async list({ pageIndex = 0, pageSize = 10, ...options }: ListOptions = {}): Promise<TopicPageBody> {
+    return (await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The same holds.
+  }
+
+  /** All topics, page by page. */
+  async *topics(options: CallOptions = {}): AsyncGenerator<TopicInfo, void, undefined> {
+    for (let pageIndex = 0; ; pageIndex += 1) {
+      const { topicInfoList, total } = await this.list({ ...options, pageIndex, pageSize: pageSizeMax });
+      yield* topicInfoList;
+      if (topicInfoList.length === 0 || (pageIndex + 1) * pageSizeMax >= total) return;
+    }
+  }
+
+  /** Publishes an event; resolves once it is on the chain and on disk. @throws SteleError 200201 if that is not known in time. */
+  publish(topic: string, content: Content, options: PublishOptions = {}): Promise<Published> {
+    const { extensions, once, ...rest } = options;
+    return publishOne(this.#publisher(options), { topic, content, extensions, once }, rest);
+  }
+
+  /**
+   * Publishes many events, in as few requests as possible. The outcomes are in the order of the events; each event succeeds or fails for itself.
+   * An event that had to be repeated may come after later ones.
+   */
+  publishMany(publications: readonly Publication[], options: CallOptions = {}): Promise<readonly PublishOutcome[]> {
+    return publishMany(this.#publisher(options), publications, options);
+  }
+
+  /** An event by its identifier. */
+  async getEvent(eventId: string, options: CallOptions = {}): Promise<ReceivedEvent> {
+    return toReceivedEvent(await this.#call("getEvent", { eventId }, options));
+  }
+
+  /** The proof that an event is on the chain; `@stele/client/proof` verifies it. */
+  async getProof(eventId: string, options: CallOptions = {}): Promise<Proof> {
+    return (await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
+  }
+
+  /** Whether the broker's groups can serve, and why not. It is not repeated: the answer may be no good news, but it is one. */
+  readiness(options: CallOptions = {}): Promise<Readiness> {
+    return getReadiness(this.#door, { ...options, groupId: options.groupId ?? this.#options.groupId });
+  }
+
+  /**
+   * Events of a topic or pattern, or of several, as they come. A connection that ends comes back by itself, without a gap and without a repeat, until the
+   * loop or the signal ends it.
+   */
+  subscribe(topics: string | readonly string[], options: SubscribeOptions = {}): Tail {
+    const groupId = options.groupId ?? this.#options.groupId;
+    return new Tail(this.#door, {
+      ...options,
+      groupId,
+      topics: typeof topics === "string" ? [topics] : topics,
+      retries: this.#retries,
+    });
+  }
+
+  #publisher({ groupId = this.#options.groupId }: CallOptions) {
+    return { door: this.#door, retries: this.#retries, groupId };
+  }
+
+  /** All but publish may be repeated: a second call changes nothing. */
+  #call(method: string, params: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
+    const { groupId = this.#options.groupId, signal } = options;
+    const call = { method, params: groupId === undefined ? params : { ...params, groupId } };
+    return withRetries(() => callRpc(this.#door, call, options), {
+      retries: this.#retries,
+      isRepeatable: true,
+      signal,
+    });
+  }
+}

@@ -1,0 +1,93 @@
+import { findException, type HttpDoor, readAnswer, toUnanswered } from "../http-door.ts";
+import { Ending } from "../lib/ending.ts";
+import type { CallOptions } from "../options.ts";
+import { SteleError, toStrangeAnswer } from "../stele-error.ts";
+import { type Frame, FrameParser, type FrameParserOptions } from "./frame-parser.ts";
+
+export interface ConnectionOptions extends CallOptions, FrameParserOptions {
+  readonly url: string;
+  /** Id of the last frame of an earlier connection. */
+  readonly place: string | undefined;
+}
+
+/** Three heartbeats of a broker: a connection that brings nothing for so long is dead. */
+const silenceMsMax = 45_000;
+const contentType = "text/event-stream";
+
+/** One response of `/tail`. */
+export class Connection {
+  readonly #url: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #ending: Ending;
+  readonly #decoder = new TextDecoder();
+  readonly #parser: FrameParser;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #frames: readonly Frame[] = [];
+  #at = 0;
+
+  private constructor(options: ConnectionOptions) {
+    this.#url = options.url;
+    this.#signal = options.signal;
+    this.#ending = new Ending(options.signal);
+    this.#parser = new FrameParser(options);
+  }
+
+  /** @throws SteleError if the broker refuses or does not answer; the reason of the signal. */
+  static async open(door: HttpDoor, options: ConnectionOptions): Promise<Connection> {
+    const connection = new Connection(options);
+    try {
+      await connection.#guarded(() => connection.#open(door, options));
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /** Undefined at the end. @throws SteleError if the connection breaks; the reason of the signal. */
+  async next(): Promise<Frame | undefined> {
+    while (this.#at >= this.#frames.length) {
+      const value = await this.#guarded(async () => (await this.#reader?.read())?.value);
+      if (value === undefined) return undefined;
+      this.#frames = this.#parser.push(this.#decoder.decode(value, { stream: true }));
+      this.#at = 0;
+    }
+    const frame = this.#frames[this.#at];
+    this.#at += 1;
+    return frame;
+  }
+
+  close(): void {
+    this.#ending.abort();
+    this.#ending.close();
+  }
+
+  async #open(door: HttpDoor, { place, ...options }: ConnectionOptions): Promise<void> {
+    const headers = { accept: contentType, ...(place === undefined ? {} : { "last-event-id": place }) };
+    const request = { url: this.#url, method: "GET", headers } as const;
+    const response = await door.open(request, { ...options, signal: this.#ending.signal });
+    const isStream = response.headers.get("content-type")?.startsWith(contentType) === true;
+    if (!response.ok || !isStream || response.body === null) {
+      throw findException(await readAnswer(response)) ?? toStrangeAnswer(this.#url, `status ${response.status}`);
+    }
+    this.#reader = response.body.getReader();
+  }
+
+  /** Ends the connection if nothing comes for too long. */
+  async #guarded<Result>(task: () => Promise<Result>): Promise<Result> {
+    this.#ending.abortAfter(
+      silenceMsMax,
+      () => new SteleError(`${this.#url} sent nothing for ${silenceMsMax / 1000} s`, { retry: true }),
+    );
+    try {
+      return await task();
+    } catch (error) {
+      this.#signal?.throwIfAborted();
+      if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
+      if (error instanceof SteleError) throw error;
+      throw toUnanswered(error, { url: this.#url, signal: undefined });
+    } finally {
+      this.#ending.stopTimer();
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { EventBody } from "@stele/wire";
+import { isRecord } from "../http-door.ts";
+import { fromBase64 } from "../lib/base64.ts";
+import { SteleError } from "../stele-error.ts";
+
+/** An event as the interface has it; `content` is Base64, and the methods decode it. */
+export class ReceivedEvent implements EventBody {
+  readonly topic: string;
+  readonly content: string;
+  readonly extensions: Record<string, string>;
+  readonly eventId: string;
+
+  constructor({ topic, content, extensions, eventId }: EventBody) {
+    this.topic = topic;
+    this.content = content;
+    this.extensions = extensions;
+    this.eventId = eventId;
+  }
+
+  bytes(): Uint8Array<ArrayBuffer> {
+    return fromBase64(this.content);
+  }
+
+  /** The content as UTF-8; bytes that are none become U+FFFD. */
+  text(): string {
+    return new TextDecoder().decode(this.bytes());
+  }
+
+  /** @throws SyntaxError if the content is no JSON. */
+  json(): unknown {
+    return JSON.parse(this.text());
+  }
+}
+
+/** @throws SteleError if the value is no event. */
+export function toReceivedEvent(value: unknown): ReceivedEvent {
+  if (isRecord(value)) {
+    const { topic, content, extensions, eventId } = value;
+    if ([topic, content, eventId].every((text) => typeof text === "string") && isRecord(extensions)) {
+      return new ReceivedEvent(value as EventBody); // Checked above, but for the extensions' values.
+    }
+  }
+  throw new SteleError("the broker sent something that is no event", { retry: false });
+}

@@ -1,0 +1,177 @@
+import { type HttpDoor, isRecord } from "../http-door.ts";
+import { pause, pauseMs } from "../lib/backoff.ts";
+import type { CallOptions } from "../options.ts";
+import { SteleError } from "../stele-error.ts";
+import { Connection } from "./connection.ts";
+import type { Frame } from "./frame-parser.ts";
+import { type ReceivedEvent, toReceivedEvent } from "./received-event.ts";
+
+/** The chain took events back: what came after this place may be gone, and what stands there now follows. */
+export interface Resync {
+  readonly after: string;
+}
+
+/** A connection has ended or could not be made; the next try comes after `delayMs`. */
+export interface Reconnect {
+  readonly reason: string;
+  readonly delayMs: number;
+}
+
+export interface SubscribeOptions extends CallOptions {
+  /** Where to start: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, the `place` of an earlier tail, or a time. After the newest event if left out. */
+  readonly after?: string | Date | undefined;
+  /** Only events with these values in their content; see docs/tail.md. */
+  readonly filter?: string | undefined;
+  /** Called between the events. A client that keeps results by eventId drops those after that place. */
+  readonly onResync?: ((resync: Resync) => void) | undefined;
+  readonly onReconnect?: ((reconnect: Reconnect) => void) | undefined;
+  /** Longest pause between two tries to come back, in milliseconds. 30,000 if left out. */
+  readonly reconnectMsMax?: number | undefined;
+}
+
+export interface TailOptions extends SubscribeOptions {
+  readonly topics: readonly string[];
+  /** Tries of the first connection, beside the first. A tail that was connected once comes back for ever. */
+  readonly retries: number;
+}
+
+const reconnectMsMaxDefault = 30_000;
+/** Pause before the first try to come back, unless the broker says another. */
+const reconnectMsDefault = 1_000;
+
+/**
+ * Events of topics, as they come. It reads only what its loop takes: a slow loop slows the connection, and no more than one chunk of the network waits in
+ * memory. Use it in one loop at a time; a later loop goes on where the one before ended.
+ */
+export class Tail implements AsyncIterable<ReceivedEvent> {
+  readonly #door: HttpDoor;
+  readonly #options: TailOptions;
+  #connection: Connection | undefined;
+  #place: string | undefined;
+  /** Read by `opened`, for the loop. */
+  #peeked: Frame | undefined;
+  #hasConnected = false;
+  /** In a row. */
+  #failures = 0;
+  #reconnectMs = reconnectMsDefault;
+  #endReason = "the connection ended";
+
+  constructor(door: HttpDoor, options: TailOptions) {
+    this.#door = door;
+    this.#options = options;
+  }
+
+  /** Everything up to here was given to the loop: another tail goes on from it as `after`. Undefined before the first connection. */
+  get place(): string | undefined {
+    return this.#place;
+  }
+
+  /** Connects without a loop: it will get what is published after this. @throws SteleError; the reason of the signal. */
+  async opened(): Promise<void> {
+    if (this.#place !== undefined || this.#peeked !== undefined) return;
+    const frame = await this.#next();
+    if (frame.data === "") this.#take(frame);
+    else this.#peeked = frame;
+  }
+
+  /** Ends the connection; so does the end of a loop. */
+  close(): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#peeked = undefined;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ReceivedEvent, void, undefined> {
+    try {
+      for (;;) {
+        const event = this.#take(await this.#next());
+        if (event !== undefined) yield event;
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  /** The next frame of this connection, or of a later one. */
+  async #next(): Promise<Frame> {
+    const peeked = this.#peeked;
+    this.#peeked = undefined;
+    if (peeked !== undefined) return peeked;
+    for (;;) {
+      this.#options.signal?.throwIfAborted();
+      const failure = await this.#read();
+      if (!(failure instanceof SteleError)) return failure;
+      this.close();
+      const { retries, signal } = this.#options;
+      if (!failure.retry || (!this.#hasConnected && this.#failures >= retries)) throw failure;
+      const delayMs = this.#toDelayMs(failure);
+      this.#options.onReconnect?.({ reason: failure.message, delayMs });
+      this.#failures += 1;
+      await pause(delayMs, signal);
+    }
+  }
+
+  /** A frame, or why there is none. @throws the reason of the signal. */
+  async #read(): Promise<Frame | SteleError> {
+    try {
+      this.#connection ??= await this.#connect();
+      const frame = await this.#connection.next();
+      if (frame === undefined) return new SteleError(this.#endReason, { retry: true });
+      this.#hasConnected = true;
+      this.#failures = 0;
+      return frame;
+    } catch (error) {
+      if (error instanceof SteleError) return error;
+      throw error;
+    }
+  }
+
+  #connect(): Promise<Connection> {
+    const { topics, groupId, after, filter, signal, traceparent } = this.#options;
+    const query = new URLSearchParams();
+    for (const topic of topics) query.append("topic", topic);
+    if (groupId !== undefined) query.set("groupId", groupId);
+    if (after !== undefined) query.set("after", after instanceof Date ? after.toISOString() : after);
+    if (filter !== undefined) query.set("filter", filter);
+    return Connection.open(this.#door, {
+      url: `${this.#door.base}/tail?${query.toString()}`,
+      place: this.#place,
+      signal,
+      traceparent,
+      onRetryMs: (ms) => (this.#reconnectMs = ms),
+    });
+  }
+
+  /** Moves the place. Undefined for what is no event; a newer broker may send other notices. */
+  #take({ id, name, data }: Frame): ReceivedEvent | undefined {
+    const event = name === "message" && data !== "" ? toReceivedEvent(parse(data)) : undefined;
+    if (id !== undefined) this.#place = id;
+    if (name === "resync") this.#options.onResync?.({ after: findText(data, "after") ?? id ?? "" });
+    if (name === "end") this.#endReason = `the broker ended the tail: ${findText(data, "reason") ?? data}`;
+    return event;
+  }
+
+  /** The broker tells each client another wait, so that they do not come back at once. */
+  #toDelayMs({ retryAfterMs = 0 }: SteleError): number {
+    const { reconnectMsMax = reconnectMsMaxDefault } = this.#options;
+    const ms =
+      this.#failures === 0
+        ? this.#reconnectMs
+        : pauseMs(this.#failures, { baseMs: this.#reconnectMs, maxMs: reconnectMsMax });
+    return Math.min(Math.max(ms, retryAfterMs), reconnectMsMax);
+  }
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}
+
+function findText(data: string, name: string): string | undefined {
+  const value = parse(data);
+  const text = isRecord(value) ? value[name] : undefined;
+  return typeof text === "string" ? text : undefined;
+}

@@ -1,0 +1,84 @@
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { verifyWebhook, WebhookRefused } from "./verify-webhook.ts";
+
+const event = { topic: "orders", content: "e30=", extensions: {}, eventId: "2cf24dba-59-1124" };
+const rest = JSON.stringify({ subscriptionId: "s", event });
+const rpc = JSON.stringify({
+  jsonrpc: "2.0",
+  id: event.eventId,
+  method: "onEvent",
+  params: { subscriptionId: "s", event },
+});
+const now = 1_614_265_330_000;
+
+function sign(body: string, key: Buffer, id = event.eventId): Record<string, string> {
+  const timestamp = "1614265330";
+  const digest = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${digest}` };
+}
+
+describe("verifyWebhook", () => {
+  it.each<readonly [string, Buffer]>([
+    ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Buffer.from("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "base64")],
+    ...["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcde"].map(
+      (secret) => [secret, Buffer.from(secret)] as const,
+    ),
+  ])("accepts what a broker signs with %s", async (secret, key) => {
+    const webhook = await verifyWebhook(rest, sign(rest, key), { secret, now });
+    expect(webhook).toMatchObject({ kind: "event", id: event.eventId, subscriptionId: "s", isJsonRpc: false });
+    expect(webhook.event?.json()).toEqual({});
+  });
+
+  it("accepts the published vector of Standard Webhooks, but that its body is no callback", async () => {
+    const headers = {
+      "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+      "webhook-timestamp": "1614265330",
+      "webhook-signature": "v1,other v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    };
+    const verified = verifyWebhook('{"test": 2432232314}', headers, {
+      secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+      now,
+    });
+    await expect(verified).rejects.toThrow("the body is no callback");
+  });
+
+  it("reads the form of JSON-RPC, pings, and headers of fetch", async () => {
+    const headers = new Headers(sign(rpc, Buffer.from("k")));
+    expect(await verifyWebhook(Buffer.from(rpc), headers, { secret: ["old", "k"], now })).toMatchObject({
+      isJsonRpc: true,
+      kind: "event",
+    });
+    const ping = JSON.stringify({
+      subscriptionId: "s",
+      ping: "ping-1",
+      event: { topic: "", content: "", extensions: {}, eventId: "" },
+    });
+    const pinged = await verifyWebhook(ping, sign(ping, Buffer.from("k"), "ping-1"), { secret: "k", now });
+    expect(pinged).toMatchObject({ kind: "ping", id: "ping-1", event: undefined });
+  });
+
+  const good = sign(rest, Buffer.from("k"));
+  it.each([
+    ["another body", `${rest} `, good, now, "does not match"],
+    ["another id", rest, { ...good, "webhook-id": "x" }, now, "does not match"],
+    ["another secret", rest, sign(rest, Buffer.from("other")), now, "does not match"],
+    [
+      "a signature of another version",
+      rest,
+      { ...good, "webhook-signature": good["webhook-signature"]?.replace("v1", "v1a") },
+      now,
+      "does not match",
+    ],
+    ["an empty signature", rest, { ...good, "webhook-signature": "v1," }, now, "does not match"],
+    ["no signature", rest, { ...good, "webhook-signature": undefined }, now, "webhook-signature is missing"],
+    ["an old callback", rest, good, now + 301_000, "clock"],
+    ["a callback of the future", rest, good, now - 301_000, "clock"],
+    ["a time that is none", rest, { ...good, "webhook-timestamp": "1e9" }, now, "not a number"],
+  ])("refuses %s", async (...row) => {
+    const [, body, headers, at, reason] = row;
+    const verified = verifyWebhook(body, headers, { secret: "k", now: at });
+    await expect(verified).rejects.toThrow(WebhookRefused);
+    await expect(verified).rejects.toThrow(reason);
+  });
+});
