@@ -165,6 +165,10 @@ const groupSchema = z.strictObject({
     .strictObject({ suspended: z.int(), paused: z.int() })
     .optional()
     .describe("Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago."),
+  lag: z
+    .strictObject({ events: z.int(), seconds: z.number().optional() })
+    .optional()
+    .describe("Of the callback subscription at this node that waits for the oldest event, as of a few seconds ago."),
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
   rollBacks: z.int().describe("Roll-backs of the index."),
