@@ -132,6 +132,17 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     expect(await world.snapshot()).toEqual(before);
   });
 
+  it("a publish to a topic that does not exist needs the right to open it", async () => {
+    const before = await world.snapshot();
+    const peer = await open("publisher");
+    expect(codeOf(await peer.next("connack"))).toBe(0);
+    peer.send({ ...publish, topic: "t/missing" });
+    if (version === 5) expect((await peer.next("puback")).reasonCode).toBe(0x87);
+    else await peer.closes();
+    peer.drop();
+    expect(await world.snapshot()).toEqual(before);
+  });
+
   it("a will without the right is refused at CONNECT", async () => {
     const will = { topic: "t/a", payload: Buffer.from("x"), qos: 0, retain: false };
     const peer = await open("elsewhere", { will });
@@ -230,11 +241,18 @@ describe("by STOMP", () => {
 
   it.each(insufficient)("the credential %s may neither send nor subscribe", async (name) => {
     const before = await world.snapshot();
-    for (const frame of [send, subscribe]) {
+    const committed = `BEGIN\ntransaction:1\n\n\0${send.replace("\n\n", "\ntransaction:1\n\n")}COMMIT\ntransaction:1\n\n\0`;
+    for (const frame of [send, subscribe, committed]) {
       const text = await talk(world, name, frame);
       expect(text).toContain("CONNECTED");
       expect(text).toMatch(/\nERROR\n[^\0]*code:100702\n|\0\n?ERROR\n[^\0]*code:100702\n/);
     }
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it("a frame to a topic that does not exist needs the right to open it", async () => {
+    const before = await world.snapshot();
+    expect(await talk(world, "publisher", send.replace("t/a", "t/missing"))).toMatch(/ERROR\n[^\0]*code:100702\n/);
     expect(await world.snapshot()).toEqual(before);
   });
 

@@ -13,6 +13,7 @@ export const codes: Readonly<Record<CredentialName, number | undefined>> = {
   admin: undefined,
   bounded: undefined,
   limited: undefined,
+  publisher: undefined,
   "token forged": 100_701,
   "token expired": 100_701,
   "token of a removed key": 100_701,

@@ -18,6 +18,7 @@ const roles = {
   elsewhere: [{ actions: all, filter: "other/#" }],
   bounded: [{ actions: all, filter: "t/#" }],
   weak: [{ actions: ["publish"], filter: "other/#" }],
+  publisher: [{ actions: ["publish"], filter: "t/#" }],
   limited: [{ actions: all, filter: "${tenant}/#" }],
 };
 
@@ -40,6 +41,7 @@ export const credentialNames = [
   "admin",
   "bounded",
   "limited",
+  "publisher",
   "token forged",
   "token expired",
   "token of a removed key",
@@ -94,13 +96,14 @@ export class AccessWorld implements AsyncDisposable {
     writeFileSync(keys, toKeySet(issuer, removed));
     const create = async (role: string, ...more: string[]): Promise<string> =>
       (await key(folder, "create", "--principal", role, "--role", role, ...more)).trim();
-    const [client, admin, weak, elsewhere, bounded, limited] = [
+    const [client, admin, weak, elsewhere, bounded, limited, publisher] = [
       await create("client"),
       await create("admin"),
       await create("weak"),
       await create("elsewhere"),
       await create("bounded"),
       await create("limited", "--tenant", "limited"),
+      await create("publisher"),
     ];
     const [expired, revoked] = [await create("client", "--expires", "1s"), await create("client")];
     await key(folder, "revoke", revoked);
@@ -128,6 +131,7 @@ export class AccessWorld implements AsyncDisposable {
       admin,
       bounded,
       limited,
+      publisher,
     };
     const credentials = { ...given, ...createTokens(issuer, removed) };
     const world = new AccessWorld({ broker, folder, credentials, issuer });
