@@ -47,7 +47,13 @@ describe("every call is one of the documented interface", () => {
     ["POST /jsonrpc list", (stele) => stele.list()],
     ["POST /jsonrpc list", (stele) => first(stele.topics())],
     ["POST /jsonrpc publish", (stele) => stele.publish("t", "x")],
-    ["POST /jsonrpc publish", (stele) => stele.publishMany([{ topic: "t", content: "x" }])],
+    [
+      "POST /jsonrpc publish",
+      async (stele) => {
+        const [outcome] = await stele.publishMany([{ topic: "t", content: "x" }]);
+        if (outcome?.status === "failed") throw outcome.error;
+      },
+    ],
     ["POST /jsonrpc getEvent", (stele) => stele.getEvent("x")],
     ["POST /jsonrpc getProof", (stele) => stele.getProof("x")],
     ["GET /health/ready", (stele) => stele.readiness()],
