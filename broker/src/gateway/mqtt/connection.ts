@@ -161,9 +161,10 @@ export class Connection {
     });
   }
 
-  /** Handles no further packet until `work` has ended. If it fails, the connection ends. */
+  /** Handles no further packet until `work`, which is a step as each packet is, has ended. If it fails, the connection ends. */
   #whileBusy(work: () => Promise<void>): void {
-    this.#intake.whileBusy(work(), (error) => this.#fail(error));
+    const step = work().then(() => this.#parts.slices.pause());
+    this.#intake.whileBusy(step, (error) => this.#fail(error));
   }
 
   async #open(packet: ConnectPacket): Promise<Opened> {

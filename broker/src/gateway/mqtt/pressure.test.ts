@@ -134,20 +134,29 @@ it("refuses a response topic with a wildcard, [MQTT-3.3.2-14]", async () => {
   expect(await client.next("disconnect")).toMatchObject({ reasonCode: 0x82 });
 });
 
-it("serves many tiny packets of one client in slices, each of them once and in order", async () => {
-  // Each look at the time takes a millisecond, so a slice lasts for few packets.
-  let now = 0;
-  let turns = 0;
-  const soon = (action: () => void): void => {
-    turns += 1;
-    setImmediate(action);
-  };
-  const slices = new TimeSlices({ monotonic: () => (now += 1), soon });
-  world = await MqttWorld.start({ slices });
-  await world.broker.open({ topic: "a", groupId: undefined });
-  const client = await RawClient.connect(world.port, 5);
-  const before = turns;
-  for (let id = 1; id <= 500; id += 1) client.send({ cmd: "publish", topic: "a", payload: "", qos: 1, messageId: id });
-  for (let id = 1; id <= 500; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
-  expect(turns - before).toBeGreaterThan(50);
-});
+it.each(["publish", "subscribe", "unsubscribe"] as const)(
+  "serves many tiny %s packets of one client in slices, each of them once and in order",
+  async (cmd) => {
+    // Each look at the time takes a millisecond, so a slice lasts for few packets.
+    let now = 0;
+    let turns = 0;
+    const soon = (action: () => void): void => {
+      turns += 1;
+      setImmediate(action);
+    };
+    const slices = new TimeSlices({ monotonic: () => (now += 1), soon });
+    world = await MqttWorld.start({ slices });
+    await world.broker.open({ topic: "a", groupId: undefined });
+    const client = await RawClient.connect(world.port, 5);
+    const before = turns;
+    const filters = { subscriptions: [{ topic: "b", qos: 0 }], unsubscriptions: ["b"] };
+    const [fields, answer] = {
+      publish: [{ topic: "a", payload: "", qos: 1 }, "puback"] as const,
+      subscribe: [filters, "suback"] as const,
+      unsubscribe: [filters, "unsuback"] as const,
+    }[cmd];
+    for (let id = 1; id <= 500; id += 1) client.send({ cmd, ...fields, messageId: id });
+    for (let id = 1; id <= 500; id += 1) expect(await client.next(answer)).toMatchObject({ messageId: id });
+    expect(turns - before).toBeGreaterThan(50);
+  },
+);

@@ -88,6 +88,11 @@ describe("CONNECT", () => {
 });
 
 describe("PUBLISH", () => {
+  it("takes a thousand user properties, and no more", () => {
+    expect(decode(withUserProperties(1_000), 5)).toMatchObject({ type: "publish" });
+    expect(reasonOf(withUserProperties(1_001), 5)).toBe(QUOTA_EXCEEDED);
+  });
+
   it("reads topic, identifier and payload", () => {
     expect(decode("3d 09 0003 612f62 000a 6869", 4)).toEqual({
       type: "publish",
@@ -142,8 +147,18 @@ describe("PUBLISH", () => {
 /** What follows the first byte of a packet with so many filters. */
 function withFilters(count: number, each: string): string {
   const body = `0007${each.repeat(count)}`;
-  const length = body.length / 2;
-  return `${((length % 128) | 128).toString(16)}${(length >> 7).toString(16).padStart(2, "0")}${body}`;
+  return `${toVariableInteger(body.length / 2)}${body}`;
+}
+
+/** A PUBLISH to `a` with so many user properties. */
+function withUserProperties(count: number): string {
+  const properties = "26000161000162".repeat(count);
+  return `30${toVariableInteger(3 + 2 + 7 * count)}000161${toVariableInteger(7 * count)}${properties}`;
+}
+
+/** Of two bytes. */
+function toVariableInteger(value: number): string {
+  return `${((value % 128) | 128).toString(16)}${(value >> 7).toString(16).padStart(2, "0")}`;
 }
 
 describe("SUBSCRIBE and UNSUBSCRIBE", () => {

@@ -1,5 +1,5 @@
 import { ByteReader } from "./byte-reader.ts";
-import { malformed, PacketError, protocolError, TOPIC_ALIAS_INVALID } from "./packet-error.ts";
+import { malformed, PacketError, protocolError, QUOTA_EXCEEDED, TOPIC_ALIAS_INVALID } from "./packet-error.ts";
 import {
   NO_PROPERTIES,
   type Properties,
@@ -9,9 +9,12 @@ import {
   type UserProperty,
 } from "./properties.ts";
 
+/** User properties of one packet. The extensions of an event fit in even if each is as short as can be. */
+const userPropertiesMax = 1_000;
+
 const rulesById = new Map(propertyRules.map((rule) => [rule.id, rule]));
 
-/** Reads the properties of a packet from a client. @throws PacketError for those that are unknown, misplaced, repeated or out of range. */
+/** Reads the properties of a packet from a client. @throws PacketError for those that are unknown, misplaced, repeated, out of range or too many. */
 export function readProperties(reader: ByteReader, place: PropertyPlace): Properties {
   const length = reader.readVariableInteger();
   if (length === 0) return NO_PROPERTIES;
@@ -26,6 +29,9 @@ function readProperty(block: ByteReader, place: PropertyPlace, values: Record<st
   const { name } = rule;
   if (rule.form === "pair") {
     const pairs = (values[name] ??= []) as UserProperty[]; // only this line writes it
+    if (pairs.length >= userPropertiesMax) {
+      throw new PacketError(QUOTA_EXCEEDED, `a packet with more than ${userPropertiesMax} user properties`);
+    }
     pairs.push([block.readString(), block.readString()]);
     return;
   }
