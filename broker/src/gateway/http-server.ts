@@ -251,9 +251,11 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
         if (tails !== undefined) registerTail(scope, { tails, logger });
       }
       if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
-      if (operator !== undefined && audience !== "clients") registerAdminApi(scope, { ...options, broker, operator });
+      if (operator !== undefined && audience !== "clients")
+        registerAdminApi(scope, { ...options, broker, operator, runner });
       registerAdmin(scope, {
         ...options,
+        runner,
         hasChain: chain !== undefined,
         openApi: toOpenApi(document),
         isClosing,

@@ -49,6 +49,9 @@ export const readsRunningMax = 16;
 /** Proofs, of all connections, at once. */
 export const proofsRunningMax = 4;
 
+/** Calls of the admin API that search subscriptions, topics or sessions, or give orders, of all connections, at once. */
+export const searchesRunningMax = 8;
+
 /** How long such calls may run one after the other before the event loop has its turn. */
 export const turnsSliceMs = 5;
 

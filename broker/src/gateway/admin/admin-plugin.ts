@@ -6,6 +6,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { AnswerStream } from "../in-flight/answer-stream.ts";
 import type { FindHolding } from "../in-flight/in-flight.ts";
+import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { toSkippedListing } from "./listing.ts";
 import { SharedListing } from "./shared-listing.ts";
@@ -32,6 +33,7 @@ export interface AdminOptions {
   /** host:port under which the listing names this node. */
   readonly nodeAddress: () => string;
   readonly findHolding: FindHolding;
+  readonly runner: OperationRunner;
   /** Everybody if left out. */
   readonly audience?: Audience | undefined;
   /** What listens, and where; left out of the health page when undefined. */
@@ -104,11 +106,12 @@ async function sendListing(
 async function sendSkippedEntries(
   reply: FastifyReply,
   query: URLSearchParams,
-  { broker, logger, caller }: AdminOptions & Called,
+  { broker, logger, caller, runner }: AdminOptions & Called,
 ): Promise<FastifyReply> {
   try {
     const call = { groupId: query.get("groupId") ?? undefined, limit: query.get("limit") ?? undefined };
-    return sendJson(reply, toSkippedListing(await broker.listSkippedEntries(caller, call)));
+    const list = async () => toSkippedListing(await broker.listSkippedEntries(caller, call));
+    return sendJson(reply, await runner.runInTurn("read", { caller }, list));
   } catch (error) {
     return sendFailure(reply, error, { logger, operation: "skippedEntries" });
   }

@@ -1,50 +1,56 @@
 import { BrokerError, type OperationResult } from "@stele/wire";
-import { proofsRunningMax, readsRunningMax, turnTimeoutMs } from "../limits.ts";
+import { proofsRunningMax, readsRunningMax, searchesRunningMax, turnTimeoutMs } from "../limits.ts";
 import {
   type AskedOperation,
   type OperationContext,
   operationHandlers,
   type ParameterReader,
 } from "./operation-handlers.ts";
-import { type Leave, Turns } from "./turns.ts";
+import { Turns } from "./turns.ts";
 
-/** One call of an operation. */
-export interface OperationCall extends OperationContext {
-  readonly reader: ParameterReader;
+/** Who waits for the answer to a call. */
+interface Waiting extends Pick<OperationContext, "caller"> {
   /** Asked when the turn of a call has come: whether its answer is still wanted. Always when left out. */
   readonly isWaiting?: (() => boolean) | undefined;
 }
 
-/** Runs operations. Expensive reads take turns, so that a connection with a thousand calls at once does not hold up the others. */
+/** One call of an operation. */
+export interface OperationCall extends OperationContext, Waiting {
+  readonly reader: ParameterReader;
+}
+
+/** What a call takes its turns for: look-ups of events and topics, proofs, or work on many subscriptions. */
+export type Expense = "read" | "proof" | "search";
+
+const expenses: { readonly [Name in AskedOperation]?: Expense } = { getEvent: "read", getProof: "proof", list: "read" };
+
+/** Runs operations. Expensive ones take turns, so that a connection with a thousand calls at once does not hold up the others. */
 export class OperationRunner {
-  readonly #reads = new Turns(readsRunningMax);
-  readonly #turns: { readonly [Name in AskedOperation]?: Turns } = {
-    getEvent: this.#reads,
-    getProof: new Turns(proofsRunningMax),
-    list: this.#reads,
+  readonly #turns: { readonly [Kind in Expense]: Turns } = {
+    read: new Turns(readsRunningMax),
+    proof: new Turns(proofsRunningMax),
+    search: new Turns(searchesRunningMax),
   };
 
   /** @throws BrokerError of the operation; 200300 when its turn did not come in time, and then it was not run. */
   async run<Name extends AskedOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
-    const turns = this.#turns[name];
-    if (turns === undefined) return operationHandlers[name](call, call.reader);
-    const entered = turns.enter(call.caller);
+    const expense = expenses[name];
+    const task = (): Promise<OperationResult<Name>> => operationHandlers[name](call, call.reader);
+    return expense === undefined ? task() : this.runInTurn(expense, call, task);
+  }
+
+  /** Runs a task when its turn has come. @throws BrokerError 200300 when that did not come in time, or nobody waits any more; the task was not run then. */
+  async runInTurn<Result>(expense: Expense, call: Waiting, task: () => Promise<Result>): Promise<Result> {
+    const { caller, isWaiting = () => true } = call;
+    const entered = this.#turns[expense].enter(caller);
     const leave = entered instanceof Promise ? await entered : entered;
     if (leave === undefined) throw new BrokerError("busy", { details: `its turn did not come in ${turnTimeoutMs} ms` });
-    return runInTurn(name, call, leave);
-  }
-}
-
-async function runInTurn<Name extends AskedOperation>(
-  name: Name,
-  call: OperationCall,
-  leave: Leave,
-): Promise<OperationResult<Name>> {
-  try {
-    const { caller, isWaiting = () => true } = call;
-    if (caller.signal.aborted || !isWaiting()) throw new BrokerError("busy", { details: "the caller no longer waits" });
-    return await operationHandlers[name](call, call.reader);
-  } finally {
-    leave();
+    try {
+      if (caller.signal.aborted || !isWaiting())
+        throw new BrokerError("busy", { details: "the caller no longer waits" });
+      return await task();
+    } finally {
+      leave();
+    }
   }
 }

@@ -17,6 +17,7 @@ import { parseJson } from "../../shared/decode-text.ts";
 import { parameterError } from "../../shared/failure.ts";
 import { fromFramework } from "../../shared/from-framework.ts";
 import { measureJson } from "../../shared/json-shape.ts";
+import type { Expense, OperationRunner } from "../../shared/run-operation.ts";
 import { jsonType } from "../../shared/send-failure.ts";
 import { type AdminBrokers, type AdminCall, adminHandlers } from "./handlers.ts";
 import { sendProblem } from "./problem.ts";
@@ -25,7 +26,11 @@ export interface AdminApiOptions extends Omit<AdminBrokers, "document"> {
   readonly logger: Logger;
   readonly version: string;
   readonly basePath: string;
+  readonly runner: OperationRunner;
 }
+
+/** Answered from the memory of this node, so at once. */
+const cheap: ReadonlySet<AdminOperationName> = new Set(["getOpenApi", "listFigures", "listGroups", "listNodes"]);
 
 /** The admin API: JSON, with real HTTP statuses. Every route is in the table of operations. */
 export function registerAdminApi(app: FastifyInstance, options: AdminApiOptions): void {
@@ -39,7 +44,7 @@ export function registerAdminApi(app: FastifyInstance, options: AdminApiOptions)
 }
 
 function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
-  const { logger } = options;
+  const { logger, runner } = options;
   const parts = { ...options, document: toAdminOpenApi(options) };
   const callers = new ConnectionCallers("admin");
   app.setErrorHandler((error, _request, reply) =>
@@ -53,8 +58,9 @@ function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
       handler: async (request, reply) => {
         try {
           const call = { ...parts, caller: callers.ofRequest(request), ...readCall(request, operation) };
-          const result = await adminHandlers[name](call);
-          return reply.header("content-type", jsonType).send(JSON.stringify(result));
+          const answer = async (): Promise<string> => JSON.stringify(await adminHandlers[name](call));
+          const json = cheap.has(name) ? await answer() : await runner.runInTurn(expenseOf(name, call), call, answer);
+          return reply.header("content-type", jsonType).send(json);
         } catch (error) {
           return sendProblem(reply, error, { logger, operation: name });
         }
@@ -65,6 +71,12 @@ function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
     const failure = parameterError(`there is nothing at ${request.method} ${quote(toPath(request.raw.url ?? ""))}`);
     return sendProblem(reply, failure, { logger, operation: "admin", status: 404 });
   });
+}
+
+/** Everything that is not cheap takes turns with the calls of the other interfaces. */
+function expenseOf(name: AdminOperationName, { query }: CallValues): Expense {
+  if (name === "getEvent") return query.proof === true ? "proof" : "read";
+  return name === "listEvents" ? "read" : "search";
 }
 
 function operationEntries(): readonly (readonly [AdminOperationName, AdminOperation])[] {

@@ -1,0 +1,91 @@
+import { adminPath } from "@stele/wire";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
+import type { Broker } from "../../../engine/broker.ts";
+import type { Operator } from "../../../engine/operate/operator.ts";
+import { TestEngine } from "../../../engine/testing/test-engine.ts";
+import { withCalls } from "../../../engine/testing/with-sessions.ts";
+import { proofsRunningMax, searchesRunningMax } from "../../limits.ts";
+import { serve } from "../../testing/serve.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+});
+afterEach(() => engine.stop());
+
+/** Counts calls that run, and holds them until it is opened. */
+class Gate {
+  readonly #opened = createDeferred<void>();
+  #running = 0;
+  /** The most that ran at once. */
+  peak = 0;
+
+  async pass(): Promise<void> {
+    this.#running += 1;
+    this.peak = Math.max(this.peak, this.#running);
+    await this.#opened.promise;
+    await new Promise(setImmediate);
+    this.#running -= 1;
+  }
+
+  async untilFull(count: number): Promise<void> {
+    while (this.#running < count) await new Promise(setImmediate);
+  }
+
+  open(): void {
+    this.#opened.resolve();
+  }
+}
+
+it("makes proofs in the turns of the other interfaces", async () => {
+  const { broker, running } = engine;
+  await broker.open({ topic: "a", groupId: undefined });
+  const eventId = await engine.publish("a", "1");
+  const gate = new Gate();
+  const hold =
+    (part: Pick<Broker, "getProof">): Broker["getProof"] =>
+    async (caller, call) => {
+      await gate.pass();
+      return part.getProof(caller, call);
+    };
+  const operator = withCalls(running.operator, { getProof: hold(running.operator) });
+  await using server = await serve({ getProof: hold(running.calls) }, { operator });
+  const paths = [`${adminPath}/events/${eventId}?proof=true`, `/rest/proof?eventId=${eventId}`];
+  const asked = Array.from({ length: 4 * proofsRunningMax }, () => paths.map((path) => fetch(`${server.url}${path}`)));
+  await gate.untilFull(proofsRunningMax);
+  expect((await fetch(`${server.url}/rest/exist?topic=a`)).status).toBe(200);
+  gate.open();
+  const chainInMemory = 200206;
+  for (const answer of await Promise.all(asked.flat()))
+    expect(await answer.json()).toMatchObject({ code: chainInMemory });
+  expect(gate.peak).toBe(proofsRunningMax);
+});
+
+it("searches in turns, also for orders, and answers what is cheap meanwhile", async () => {
+  const gate = new Gate();
+  const held: Operator = engine.running.operator;
+  const operator = withCalls(held, {
+    listSessions: async (...call) => {
+      await gate.pass();
+      return held.listSessions(...call);
+    },
+    orderSubscriptions: async (...call) => {
+      await gate.pass();
+      return held.orderSubscriptions(...call);
+    },
+  });
+  await using server = await serve({}, { operator });
+  const base = `${server.url}${adminPath}`;
+  const asked = Array.from({ length: searchesRunningMax }, () => [
+    fetch(`${base}/sessions`),
+    fetch(`${base}/subscriptions/pause?all=true`, { method: "POST" }),
+  ]);
+  await gate.untilFull(searchesRunningMax);
+  for (const path of ["figures", "nodes", "groups", "openapi.json"]) {
+    expect((await fetch(`${base}/${path}`)).status, path).toBe(200);
+  }
+  gate.open();
+  for (const answer of await Promise.all(asked.flat())) expect(await answer.json()).toEqual({ items: [] });
+  expect(gate.peak).toBe(searchesRunningMax);
+});
