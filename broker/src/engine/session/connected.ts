@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
@@ -50,6 +51,13 @@ export function toStanding({ session, group, protocol, createdAt, owner }: Conne
   const { id, cursor, epoch } = session.state;
   const standing = { id, cursor, epoch, groupId: group.id, protocol, createdAt, owner };
   return { session: standing, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
+}
+
+/** Checks a connection that is about to join those whose rights are watched. @throws BrokerError 100701, 100702, 200207. */
+export function checkAdmission(known: Connected, access: Access): void {
+  access.admit(known);
+  if (mayTail(known, access)) return;
+  throw new BrokerError("accessDenied", { details: "the right to a part of what it tails has ended" });
 }
 
 /** Ends the connection if its principal is not admitted any more, or may no longer receive what it tails. */

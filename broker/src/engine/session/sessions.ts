@@ -12,7 +12,7 @@ import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { isKept, toStanding, warningOf } from "./connected.ts";
+import { checkAdmission, isKept, toStanding, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./left-connections.ts";
@@ -179,15 +179,15 @@ export class Sessions implements Readers {
     this.#checkOwner(claim);
     this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
-    if (stream !== undefined) {
-      await this.#streams.begin(session, stream, claim.generation);
-      this.#checkOwner(claim);
-    }
+    if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
     const { will, expiryMs, protocol, key } = order;
     const since = beginningOf(claimed, claim);
     const lingering = new Lingering();
     const who = { name, key, group, session, principal, protocol, peer, lingering };
     const known: Connected = { ...who, will, expiryMs, ...since };
+    // In the turn in which it joins those that are watched: no end of the membership or of a right comes in between.
+    this.#checkOwner(claim);
+    checkAdmission(known, this.#parts.access);
     this.#connected.set(name, known);
     this.#owners.add(known);
     this.#onEnded(session.id);

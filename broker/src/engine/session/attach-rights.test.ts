@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { Caller } from "../access/caller.ts";
+import { formatKeyCredential } from "../access/credential.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import { withSessions } from "../testing/with-sessions.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const secret = "s".repeat(43);
+const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule[] => [
+  { effect, actions: ["open", "publish", "subscribe", "read"], filter },
+];
+const roles = new Map([
+  ["all of a", rule("allow", "a/#")],
+  ["not secret", rule("deny", "a/secret")],
+]);
+const firstId = "1".repeat(16);
+
+let engine: TestEngine;
+let keys: MemoryApiKeys;
+let memory: ReturnType<typeof createMemoryStore>;
+/** Claims of sessions wait for it. */
+let claims: Deferred<void>;
+
+const addKey = (id: string, role: string) => {
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  const key = { id, digest: sha256(secret), principal: "one", tenant: undefined, roles: [role], ...times };
+  return keys.insertApiKey(key, 100);
+};
+
+beforeEach(async () => {
+  claims = createDeferred();
+  keys = new MemoryApiKeys();
+  memory = createMemoryStore();
+  const store = withSessions(memory, {
+    claimSession: async (claim) => {
+      await claims.promise;
+      return memory.sessions.claimSession(claim);
+    },
+  });
+  await addKey(firstId, "all of a");
+  engine = await TestEngine.start({ store, keys: { apiKeys: keys, roles, sha256 } });
+});
+afterEach(() => engine.stop());
+
+function caller(): Caller {
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id: firstId, secret }), testCaller);
+  if (principal instanceof Promise) throw new Error("a key is known at once");
+  return { ...testCaller, principal };
+}
+
+/** Answers the code of the error of a call whose claim waits until rights have changed. */
+async function codeOf(call: Promise<unknown>, change: () => Promise<unknown>): Promise<unknown> {
+  const code = call.then(
+    () => undefined,
+    (error: unknown) => (error as { code?: number }).code,
+  );
+  await engine.clock.settle();
+  await change();
+  await engine.clock.advance(1_000);
+  claims.resolve();
+  await engine.clock.advance(1_000);
+  return code;
+}
+
+const session = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 1 } as const;
+const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
+const tail = { groupId: undefined, filters: ["a/#"], after: undefined, lastEventId: undefined, onConnected: () => {} };
+const revoke = () => keys.revokeApiKey(firstId, engine.clock.now());
+
+it("refuses a session whose key is revoked while the connection gets it, and leaves it without a connection", async () => {
+  const peer = new RecordingPeer();
+  const attached = engine.running.calls.attach(caller(), { ...session, ...rest }, peer);
+  expect(await codeOf(attached, revoke)).toBe(100_701);
+  await engine.clock.advance(5_000);
+  const rows = await memory.sessions.listSessions({ after: undefined, limit: 9 });
+  expect(rows.map((row) => row.session.detachedAt)).toEqual([expect.any(Number)]);
+});
+
+it("refuses a tail whose key is revoked while it begins", async () => {
+  const opened = engine.running.calls.tail(caller(), tail, new RecordingPeer());
+  expect(await codeOf(opened, revoke)).toBe(100_701);
+});
+
+it("refuses a tail whose principal loses a part of it while it begins", async () => {
+  const opened = engine.running.calls.tail(caller(), tail, new RecordingPeer());
+  expect(await codeOf(opened, () => addKey("2".repeat(16), "not secret"))).toBe(100_702);
+});
