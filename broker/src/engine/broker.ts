@@ -31,9 +31,9 @@ export interface PublishCall extends TopicCall {
   readonly key?: string | undefined;
   /**
    * The session whose key it is; the caller's own key if left out. A session uses a key again for another publish after {@link Broker.release}. If its
-   * client forgot that it used one, the publish that differs takes the key.
+   * client forgot that it used one, the publish that differs takes the key. If another node has taken the session, nothing is published: TIMEOUT.
    */
-  readonly sessionId?: string | undefined;
+  readonly session?: KeySession | undefined;
   /** Undefined for a publish that opens no topic, and whose place in the order of the group nobody waits for. */
   readonly placement?: Placement | undefined;
 }
@@ -46,10 +46,17 @@ export interface Placement {
   readonly onPlaced: () => void;
 }
 
+/** A session as the owner of publish keys. */
+export interface KeySession {
+  readonly id: string;
+  /** Of its connection, read when a key is written; undefined if no connection publishes under the key. */
+  readonly epoch?: number | undefined;
+}
+
 /** A key of a session. */
 export interface ReleaseCall {
   readonly groupId: string | undefined;
-  readonly sessionId: string;
+  readonly session: KeySession;
   readonly key: string;
 }
 
@@ -186,6 +193,8 @@ export interface ConnectedSession {
   readonly isStored: boolean;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: Map<number, Promise<PublishOutcome>>;
+  /** Owns the keys of these publishes. */
+  readonly keys: KeySession;
   readonly filterCount: number;
   hasFilter(filter: TopicFilter): boolean;
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
@@ -355,7 +364,7 @@ export interface Broker {
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean;
   /**
    * Frees a key of a session: the next publish with it is another one. Answers, once that is on disk, whether the key was taken.
-   * @throws BrokerError 200205, 200211, and when the store cannot take it.
+   * @throws BrokerError 200205, 200211, 200300 if another node has taken the session, and when the store cannot take it.
    */
   release(caller: Caller, call: ReleaseCall): Promise<boolean>;
   /**

@@ -2,10 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../domain/position.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
-import type { PublishKeyRow, PublishKeys } from "./publish-keys.ts";
+import { type PublishKeyRow, type PublishKeys, toFencedKey } from "./publish-keys.ts";
+import { claimOf, idOf } from "./session-examples.contract.ts";
+import type { SessionKey, SessionStore } from "./session-store.ts";
 
-/** Publish keys, and the lifecycle of their store. */
-export type PublishKeyStore = PublishKeys & { start(): Promise<void>; stop(): Promise<void> };
+/** Publish keys, the sessions that some belong to, and the lifecycle of their store. */
+export type PublishKeyStore = PublishKeys & {
+  readonly sessions: Pick<SessionStore, "claimSession">;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
 
 const group = parseGroupId("1");
 const otherGroup = parseGroupId("2");
@@ -107,6 +113,33 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(keyRowOf(2))).toEqual(keyRowOf(2));
       expect(await keys.findPublishKey(keyRowOf(3))).toEqual(keyRowOf(3));
       expect(await countOf(group)).toBe(2);
+    });
+
+    it("records and releases the keys of a session only while it is there under the epoch of their fence", async () => {
+      const begun = await keys.sessions.claimSession(claimOf({ position: positionZero }));
+      const first: SessionKey = { id: idOf(1), epoch: claimOf().newEpoch };
+      expect(begun.status).toBe("begun");
+      const unknown = { id: idOf(2), epoch: first.epoch };
+      const claims = [
+        { ...keyRowOf(1), fence: first },
+        { ...keyRowOf(2), fence: unknown },
+        keyRowOf(3),
+        { ...keyRowOf(4), fence: { ...first, epoch: first.epoch + 1 } },
+      ];
+      const refused = await keys.recordPublishKeys(claims);
+      expect(refused).toHaveLength(2);
+      expect(refused).toEqual(expect.arrayContaining([toFencedKey(keyRowOf(2)), toFencedKey(keyRowOf(4))]));
+      expect(await keys.findPublishKey(keyRowOf(1))).toEqual(keyRowOf(1));
+      expect(await countOf(group)).toBe(2);
+      await keys.sessions.claimSession(claimOf({ position: positionZero }));
+      const held = [{ ...keyRowOf(1), fence: first }, keyRowOf(3)];
+      expect(await keys.releasePublishKeys(held)).toEqual([toFencedKey(keyRowOf(1))]);
+      expect(await countOf(group)).toBe(1);
+      expect(await keys.recordPublishKeys([{ ...keyRowOf(1), fence: first }])).toEqual([toFencedKey(keyRowOf(1))]);
+      const second = { ...keyRowOf(1), fence: { ...first, epoch: first.epoch + 1 } };
+      expect(await keys.recordPublishKeys([second])).toEqual([]);
+      expect(await keys.releasePublishKeys([second])).toEqual([]);
+      expect(await countOf(group)).toBe(0);
     });
 
     it("expires the oldest rows of one group by page", async () => {

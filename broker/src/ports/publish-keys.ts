@@ -1,6 +1,7 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Position } from "../domain/position.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import type { SessionKey } from "./session-store.ts";
 
 /** The name that a producer gave to a publish: unique in its scope, which stands for the producer. */
 export interface PublishKey {
@@ -24,8 +25,17 @@ export interface PublishKeyRow extends PublishKey {
   readonly recordedAt: number;
 }
 
+/** What a write of a key asks of the session that the key belongs to. */
+export interface Fenced {
+  /** The session must be there with this epoch: nobody has taken it since. Left out where the key belongs to none, or nobody else can have it. */
+  readonly fence?: SessionKey | undefined;
+}
+
+/** A key that is about to be recorded. */
+export interface KeyClaim extends PublishKeyRow, Fenced {}
+
 /** A key with what shows who holds it. */
-export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender">;
+export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender"> & Fenced;
 
 /** How many keys a group has. */
 export interface KeyCounts {
@@ -38,6 +48,14 @@ export interface DamagedKeyRow extends PublishKey {
   readonly isDamaged: true;
 }
 
+/** A key whose session another connection has taken: nothing was written. */
+export interface FencedKey extends PublishKey {
+  readonly isFenced: true;
+}
+
+/** What keeps a key from being recorded. */
+export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
+
 /**
  * Remembers which publishes were named by a key (SESSIONS, section 4).
  *
@@ -45,20 +63,24 @@ export interface DamagedKeyRow extends PublishKey {
  */
 export interface PublishKeys {
   /**
-   * Records each row whose key is free, and returns the rows that hold the keys of the others, in any order. A row that is there with the same token
-   * counts as recorded. Each key once.
+   * Records each row whose key is free and whose fence holds to the end of the transaction. Returns what keeps the others from it, in any order: the
+   * fence, or the row that holds the key. A row that is there with the same token counts as recorded. Each key once.
    */
-  recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]>;
+  recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]>;
   /** The row of a key; undefined if there is none. */
   findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined>;
   /** Gives a row to another sender; false unless it is there with that token and sender. */
   movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean>;
-  /** Removes the rows that still have these tokens and senders: nothing was published under them. */
-  releasePublishKeys(rows: readonly HeldKey[]): Promise<void>;
+  /** Removes the rows that still have these tokens and senders, and whose fences hold. Returns the keys whose fences do not. */
+  releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]>;
   /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
   expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;
   /** Number of rows of a group, in all and in each scope that has at least `scopeMin`. Reads an index entry of each. */
   countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts>;
   /** Removes every row of a scope: nobody repeats its publishes any more. */
   dropPublishKeys(groupId: GroupId, scope: string): Promise<void>;
+}
+
+export function toFencedKey({ groupId, scope, key }: PublishKey): FencedKey {
+  return { groupId, scope, key, isFenced: true };
 }

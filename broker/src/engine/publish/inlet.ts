@@ -106,9 +106,9 @@ export class Inlet {
   }
 
   /** As `Broker.release` says. */
-  release({ groupId, sessionId, key }: ReleaseCall): Promise<boolean> {
+  release({ groupId, session, key }: ReleaseCall): Promise<boolean> {
     const { id, keyReleases } = this.#options.groups.get(groupId);
-    return keyReleases.release({ groupId: id, scope: scopeOf(sessionId), key });
+    return keyReleases.release({ groupId: id, scope: scopeOf(session.id), key }, session);
   }
 
   /** As `Broker.whenRoom` says. */
@@ -172,12 +172,11 @@ function malformed(details: string): BrokerError {
 }
 
 function toKeyed(
-  { sessionId }: PublishCall,
+  { session }: PublishCall,
   { name, payload, key }: Pick<KeyedPublish, "name" | "payload" | "key">,
   { callersScope = "" }: SubmitOptions,
 ): KeyedPublish {
-  const isOfSession = sessionId !== undefined;
-  return { name, payload, key, isOfSession, scope: isOfSession ? scopeOf(sessionId) : callersScope };
+  return { name, payload, key, session, scope: session === undefined ? callersScope : scopeOf(session.id) };
 }
 
 function scopeOf(sessionId: string): string {

@@ -56,17 +56,17 @@ describe("how long keys are kept, and how many", () => {
     await send(call("k1"));
     await expect(send(call("k2"))).rejects.toEqual(refusal("overQuota"));
     expect(await send(call("k0"))).toEqual(first);
-    expect((await send(call("1", "text", { sessionId: "s" }))).status).toBe("SUCCESS");
+    expect((await send(call("1", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
   it("refuses new keys of a session that has its share, until it frees one, and serves others", async () => {
     await start({ limits: { publishKeysPerSessionMax: 2 } });
-    for (const key of ["1", "2"]) await send(call(key, "text", { sessionId: "s" }));
-    await expect(send(call("3", "text", { sessionId: "s" }))).rejects.toEqual(refusal("overQuota"));
-    expect((await send(call("3", "text", { sessionId: "other" }))).status).toBe("SUCCESS");
+    for (const key of ["1", "2"]) await send(call(key, "text", { session: { id: "s" } }));
+    await expect(send(call("3", "text", { session: { id: "s" } }))).rejects.toEqual(refusal("overQuota"));
+    expect((await send(call("3", "text", { session: { id: "other" } }))).status).toBe("SUCCESS");
     expect((await send(call("3"))).status).toBe("SUCCESS");
-    await engine.broker.release({ groupId: undefined, sessionId: "s", key: "1" });
-    expect((await send(call("3", "text", { sessionId: "s" }))).status).toBe("SUCCESS");
+    await engine.broker.release({ groupId: undefined, session: { id: "s" }, key: "1" });
+    expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
   it("counts the keys of a scope that an earlier process recorded", async () => {
@@ -84,7 +84,7 @@ describe("how long keys are kept, and how many", () => {
     const rest = { will: undefined, expiryMs: 5_000, onConnected: () => {} };
     const attached = engine.broker.attach({ ...order, ...rest }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-    await send(call("1", "text", { sessionId: attachment.session.id }));
+    await send(call("1", "text", { session: attachment.session.keys }));
     expect((await engine.store.countPublishKeys(defaultGroupId, 1)).total).toBe(1);
     attachment.detach({ expiryMs: 5_000, isRegular: true });
     await engine.clock.advance(10_000);

@@ -1,5 +1,8 @@
+import { BrokerError } from "@stele/wire";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
+import type { KeySession } from "../broker.ts";
+import { fenceOf } from "./claim.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 
 /** Maximum number of keys that one write frees; each is looked up first. */
@@ -12,6 +15,7 @@ export interface KeyReleasesOptions {
 
 interface Release extends Deferred<boolean> {
   readonly key: PublishKey;
+  readonly session: KeySession;
 }
 
 /** Frees publish keys in the order in which they come. What comes during a write is in the next one, so many connections share it. */
@@ -24,10 +28,13 @@ export class KeyReleases {
     this.#options = options;
   }
 
-  /** Answers whether the key was taken, once it is free on disk. The row of a damaged key stays. Rejects where the store fails. */
-  release(key: PublishKey): Promise<boolean> {
+  /**
+   * Answers whether the key was taken, once it is free on disk. The row of a damaged key stays. Rejects where the store fails, and with 200300 where
+   * another node has taken the session: its client may use the key for another publish by now.
+   */
+  release(key: PublishKey, session: KeySession): Promise<boolean> {
     const deferred = createDeferred<boolean>();
-    this.#waiting.push({ key, ...deferred });
+    this.#waiting.push({ key, session, ...deferred });
     if (!this.#isRunning) void this.#run();
     return deferred.promise;
   }
@@ -43,13 +50,21 @@ export class KeyReleases {
     const { keys, janitor } = this.#options;
     try {
       const rows = await Promise.all(batch.map(({ key }) => keys.findPublishKey(key)));
-      const held = rows.flatMap((row) => (row === undefined || "isDamaged" in row ? [] : row));
-
-      if (held.length > 0) await keys.releasePublishKeys(held);
-      for (const { scope } of held) janitor.added(scope, -1);
-      for (const [index, { resolve }] of batch.entries()) resolve(rows[index] !== undefined);
+      const held = rows.flatMap((row, index) =>
+        row === undefined || "isDamaged" in row ? [] : { ...row, fence: fenceOf(batch[index]?.session) },
+      );
+      const fenced = new Set((held.length > 0 ? await keys.releasePublishKeys(held) : []).map(nameOf));
+      for (const row of held) if (!fenced.has(nameOf(row))) janitor.added(row.scope, -1);
+      for (const [index, { key, resolve, reject }] of batch.entries()) {
+        if (fenced.has(nameOf(key))) reject(new BrokerError("busy", { details: "another node has the session" }));
+        else resolve(rows[index] !== undefined);
+      }
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
   }
+}
+
+function nameOf({ scope, key }: PublishKey): string {
+  return JSON.stringify([scope, key]);
 }

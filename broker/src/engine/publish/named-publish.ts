@@ -2,10 +2,10 @@ import { isBrokerError } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { DamagedKeyRow, PublishKeyRow } from "../../ports/publish-keys.ts";
-import type { OnSettled, PublishOutcome } from "../broker.ts";
+import type { PublishKeyRow, TakenKey } from "../../ports/publish-keys.ts";
+import type { KeySession, OnSettled, PublishOutcome } from "../broker.ts";
 import { answerAll } from "./answer-all.ts";
-import type { Claim } from "./claim.ts";
+import { type Claim, fenceOf } from "./claim.ts";
 import type { OpenMissing, OpenTopic } from "./open-topics.ts";
 
 /** A publish with its key, checked but for the key. */
@@ -14,20 +14,20 @@ export interface KeyedPublish {
   readonly payload: EventPayload;
   readonly scope: string;
   readonly key: string;
-  /** Whether a session may use the key again, and writes some extensions anew into a repeat. */
-  readonly isOfSession: boolean;
+  /** A session may use the key again, and writes some extensions anew into a repeat; undefined for any other key. */
+  readonly session: KeySession | undefined;
   /** Undefined if the publish opens no topic. */
   readonly open?: OpenMissing | undefined;
   /** Called once the publish waits for a transaction, unless it settles before. */
   readonly onPlaced?: (() => void) | undefined;
 }
 
-export interface NamedPublishOptions extends Pick<KeyedPublish, "payload" | "isOfSession" | "open" | "onPlaced"> {
+export interface NamedPublishOptions extends Pick<KeyedPublish, "payload" | "session" | "open" | "onPlaced"> {
   /** What is recorded of it. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   readonly mayStart: (() => boolean) | undefined;
   readonly logger: Logger;
-  readonly onTaken: (named: NamedPublish, row: PublishKeyRow | DamagedKeyRow) => void;
+  readonly onTaken: (named: NamedPublish, row: TakenKey) => void;
 }
 
 /** A publish with a key, and everybody who waits for it. */
@@ -56,7 +56,7 @@ export class NamedPublish implements Claim {
   }
 
   get isOfSession(): boolean {
-    return this.#options.isOfSession;
+    return this.#options.session !== undefined;
   }
 
   get open(): NamedPublishOptions["open"] {
@@ -80,15 +80,15 @@ export class NamedPublish implements Claim {
     return this.#isRecorded;
   }
 
-  get unrecorded(): NamedPublishOptions["row"] | undefined {
-    return this.#isRecorded ? undefined : this.#row;
+  get unrecorded(): Claim["unrecorded"] {
+    return this.#isRecorded ? undefined : { ...this.#row, fence: fenceOf(this.#options.session) };
   }
 
   onRecorded(): void {
     this.#isRecorded = true;
   }
 
-  onTaken(row: PublishKeyRow | DamagedKeyRow): void {
+  onTaken(row: TakenKey): void {
     this.#options.onTaken(this, row);
   }
 

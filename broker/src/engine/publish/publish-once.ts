@@ -5,7 +5,7 @@ import { pause } from "../../lib/pause.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { DamagedKeyRow, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import type { DamagedKeyRow, PublishKeyRow, PublishKeys, TakenKey } from "../../ports/publish-keys.ts";
 import { reorganisationBlocksMax } from "../../ports/store.ts";
 import type { OnSettled, PublishOutcome } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -68,14 +68,14 @@ export class PublishOnce {
    * As `Broker.submit` says.
    * @throws BrokerError 200001 the key is malformed; 100114 the same key is in progress for another request; 200300.
    */
-  submit({ name, payload, scope, key, isOfSession, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
+  submit({ name, payload, scope, key, session, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#options;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
     }
     const { content, extensions } = payload;
-    const identity = isOfSession ? toIdentity(extensions, extensionPrefix) : extensions;
+    const identity = session === undefined ? extensions : toIdentity(extensions, extensionPrefix);
     const digest = publishDigest({ topic: name, content, extensions: identity });
     const id = JSON.stringify([scope, key]);
     const known = this.#current.get(id);
@@ -90,7 +90,7 @@ export class PublishOnce {
       }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishOptions["onTaken"] = (named, taken) => void this.#repeat(named, taken);
-      const options = { row, payload, isOfSession, open, onPlaced, mayStart: fate.startCheck(), logger, onTaken };
+      const options = { row, payload, session, open, onPlaced, mayStart: fate.startCheck(), logger, onTaken };
       this.#begin(id, new NamedPublish(options, onSettled));
     }
     this.#callers += 1;
@@ -182,9 +182,10 @@ export class PublishOnce {
   }
 
   /** Answers a request whose key has a row. Never rejects. */
-  async #repeat(named: NamedPublish, row: PublishKeyRow | DamagedKeyRow, refusal?: BrokerError): Promise<void> {
+  async #repeat(named: NamedPublish, row: TakenKey, refusal?: BrokerError): Promise<void> {
     try {
       if ("isDamaged" in row) throw damagedKey(row);
+      if ("isFenced" in row) return named.finish({ topic: named.row.topic, eventId: "", status: "TIMEOUT" });
       if (row.digest !== named.digest) return await this.#replace(named, row, refusal);
       using deadline = new Deadline(this.#options.clock, this.#options.limits.transactionTimeoutMs);
       const eventId = await this.#findEvent(row, deadline.signal);

@@ -8,7 +8,7 @@ import type { CalledBroker } from "../testing/as-caller.ts";
 import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
-const sessionId = "00000000-0000-4000-8000-00000000aaaa";
+const session = { id: "00000000-0000-4000-8000-00000000aaaa" };
 /** Longer than a repeat waits. */
 const answerMsMax = 70_000;
 const triesMax = 6;
@@ -40,7 +40,7 @@ class World {
     const extensions = [["svc-expires-at", String((this.#tries += 1))]] as const;
     const content = new TextEncoder().encode(text);
     broker.submit(
-      { topic: "a", groupId: undefined, content, extensions, key, sessionId },
+      { topic: "a", groupId: undefined, content, extensions, key, session },
       (settled) => (outcome = settled),
     );
     await this.#wait(() => outcome !== undefined);
@@ -49,7 +49,7 @@ class World {
 
   async release(broker: CalledBroker, key: string): Promise<boolean> {
     let isReleased: boolean | undefined;
-    broker.release({ groupId: undefined, sessionId, key }).then(
+    broker.release({ groupId: undefined, session, key }).then(
       () => (isReleased = true),
       () => (isReleased = false),
     );

@@ -13,7 +13,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { Wills } from "./wills.ts";
 import type { StoredFilter, SessionId } from "../../ports/session-store.ts";
 import type { Position } from "../../domain/position.ts";
-import type { ConnectedSession, StartPosition } from "../broker.ts";
+import type { StartPosition } from "../broker.ts";
 import type { Feed, FeedOrder } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -21,6 +21,7 @@ import type { MembershipsParts } from "./memberships.ts";
 import type { RetainedParts } from "./retained.ts";
 import type { UnderWay } from "./session-codec.ts";
 import type { Written } from "./session-writer.ts";
+import type { Inbound } from "./unreleased.ts";
 import type { WaitingParts } from "./waiting.ts";
 
 export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
@@ -39,7 +40,7 @@ export interface SessionOrigin {
   readonly taken: Position;
   readonly underWay: UnderWay;
   /** Publishes of QoS 2 of earlier connections. */
-  readonly inbound: ConnectedSession["inbound"];
+  readonly inbound: Inbound;
   readonly filters: readonly StoredFilter[];
   /** Writes it down; undefined for one that lives in memory alone. */
   readonly keeper: Keeper | undefined;

@@ -184,5 +184,5 @@ async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
 
 /** The same name for each attempt, since the node that publishes a will may time out, or be killed before it notes the success. */
 function nameOfWill({ id, epoch, detachedAt }: StoredSession): WillName {
-  return { sessionId: id, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
+  return { session: { id }, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
 }

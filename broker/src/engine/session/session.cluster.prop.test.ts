@@ -5,6 +5,7 @@ import type { Ticket } from "../../domain/delivery-window.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, PublishCall, PublishOutcome } from "../broker.ts";
+import type { CalledBroker } from "../testing/as-caller.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer } from "./peer.ts";
 
@@ -140,10 +141,21 @@ class Subscriber extends Client {
   }
 }
 
+interface Current {
+  readonly call: PublishCall;
+  isAnswered: boolean;
+}
+
+/** A packet on its way. */
+interface Sent {
+  readonly current: Current;
+  readonly isRelease: boolean;
+}
+
 /** Publishes one message after the other with QoS 2, under two packet identifiers in turn, and repeats each until it is released. */
 class Publisher extends Client {
   readonly published: string[] = [];
-  #current: { readonly call: PublishCall; isAnswered: boolean; isReleased: boolean } | undefined;
+  #current: Current | undefined;
   #count = 0;
 
   get isBusy(): boolean {
@@ -158,28 +170,29 @@ class Publisher extends Client {
     const key = String(1 + (this.#count % 2));
     const call = { topic, groupId: undefined, content, extensions: [["svc-qos", "2"]], key } as const;
     this.published.push(text);
-    this.#current = { call, isAnswered: false, isReleased: false };
+    this.#current = { call, isAnswered: false };
     this.send();
   }
 
-  /**
-   * Sends what its node has not answered, as after a connection was lost. Nothing to a node that stands still: it would read that when it goes on, after
-   * another node has published it and the client has released it, and publish it again.
-   */
+  /** Sends what its node has not answered, as after a connection was lost. A node that stands still reads it when it goes on. */
   send(): void {
-    const { attachment, node: at } = this;
+    const { attachment, peer, node: at } = this;
+    const { gate, broker } = this.cluster.find(at) ?? {};
     const current = this.#current;
-    const { broker, gate } = this.cluster.find(at) ?? {};
-    if (current === undefined || attachment === undefined || !this.isConnected) return;
-    if (broker === undefined || gate?.isHalted === true) return;
-    const sessionId = attachment.session.id;
+    if (current === undefined || attachment === undefined || broker === undefined || peer.isEnded) return;
+    const isRelease = current.isAnswered;
+    gate?.receive(() => (peer.isEnded ? undefined : this.#arrive({ current, isRelease }, attachment, broker)));
+  }
+
+  #arrive({ current, isRelease }: Sent, attachment: Attachment, broker: CalledBroker): void {
+    const session = attachment.session.keys;
     const { key = "" } = current.call;
     const isHere = (): boolean => this.#current === current && this.attachment === attachment && this.isConnected;
     const release = async (): Promise<void> => {
-      await broker.release({ groupId: undefined, sessionId, key });
+      await broker.release({ groupId: undefined, session, key });
       if (isHere()) this.#current = undefined;
     };
-    if (current.isAnswered) {
+    if (isRelease) {
       release().catch(() => undefined);
       return;
     }
@@ -190,7 +203,7 @@ class Publisher extends Client {
       expect(contentsOf(this.cluster), "what is acknowledged is on the chain").toContain(this.published.at(-1));
     };
     try {
-      broker.submit({ ...current.call, sessionId }, settle);
+      broker.submit({ ...current.call, session }, settle);
     } catch {
       return; // The node is not up; it is sent again.
     }

@@ -4,6 +4,7 @@ import type { Interest } from "../../domain/interest.ts";
 import { before, maxOf, minOf, type Position } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
@@ -30,6 +31,7 @@ import { type Retained, RetainedEvents } from "./retained.ts";
 import { encodeUnderWay } from "./session-codec.ts";
 import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
 import type { Written } from "./session-writer.ts";
+import type { Inbound } from "./unreleased.ts";
 import { SharedDeliveries } from "./shared-deliveries.ts";
 import { stuck, Waiting } from "./waiting.ts";
 
@@ -54,6 +56,7 @@ export class Session implements ConnectedSession, Interest, Written {
   });
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
   readonly inbound: ConnectedSession["inbound"];
+  readonly keys: Inbound["keys"];
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
@@ -70,7 +73,9 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#epoch = origin.epoch;
     this.#takenUpTo = origin.taken;
     this.#window = origin.underWay.window;
-    this.inbound = origin.inbound;
+    this.inbound = origin.inbound.outcomes;
+    this.keys = origin.inbound.keys;
+    this.keys.epoch = origin.epoch;
     this.#keeper = origin.keeper;
     const { extensionPrefix } = parts;
     this.#filters = new FilterSet({ origin: origin.id, extensionPrefix, protocol: origin.protocol });
@@ -179,6 +184,7 @@ export class Session implements ConnectedSession, Interest, Written {
 
   #adopt({ session, filters }: SessionWithFilters): void {
     this.#epoch = session.epoch;
+    this.keys.epoch = session.epoch;
     if (!this.isStored) return; // nodes that share the store keep a row, and nothing in it
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
@@ -218,6 +224,9 @@ export class Session implements ConnectedSession, Interest, Written {
 
   hasFilter(filter: TopicFilter): boolean {
     return this.#filters.find(filter) !== undefined;
+  }
+  hasFilterId(id: SubscriptionId): boolean {
+    return this.#filters.hasId(id);
   }
   get filters(): readonly StoredFilter[] {
     return this.#filters.all;

@@ -231,7 +231,7 @@ export class Sessions implements Readers {
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
       underWay: stored === undefined ? nothingUnderWay() : takenUp(stored, indexedUpTo(group)),
-      inbound: this.#unreleased.take(stored?.id ?? claim.newId),
+      inbound: this.#unreleased.take(stored?.id ?? claim.newId, claimed.former),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
       keeper: isKept(claim) || resumed !== undefined ? this.writer : undefined,

@@ -1,10 +1,29 @@
-import type { SessionId } from "../../ports/session-store.ts";
+import type { SessionId, StoredSession } from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
 
 /** Packet identifiers that are kept, about 200 bytes each. */
 const identifiersMax = 100_000;
 
-type Inbound = ConnectedSession["inbound"];
+/** The publishes of QoS 2 of a session at this node, as long as no other node has the session in between. */
+export interface Inbound {
+  readonly outcomes: ConnectedSession["inbound"];
+  /** The epoch moves on with the connections. */
+  readonly keys: { readonly id: SessionId; epoch: number };
+}
+
+/** A session whose connection has ended. */
+interface Left {
+  readonly id: SessionId;
+  readonly epoch: number;
+  readonly inbound: Inbound["outcomes"];
+  readonly keys: Inbound["keys"];
+}
+
+interface Kept extends Inbound {
+  /** Of the connection that has ended. */
+  readonly epoch: number;
+  readonly count: number;
+}
 
 /**
  * The publishes of QoS 2 that clients without connection have not released, by session: a client that comes back repeats them. They save the search
@@ -12,30 +31,37 @@ type Inbound = ConnectedSession["inbound"];
  */
 export class Unreleased {
   /** Kept first, first. */
-  readonly #bySession = new Map<SessionId, { readonly inbound: Inbound; readonly count: number }>();
+  readonly #bySession = new Map<SessionId, Kept>();
   #count = 0;
 
   /** Where too many are kept, the session that lost its connection first is forgotten. */
-  keep({ id, inbound }: { readonly id: SessionId; readonly inbound: Inbound }): void {
+  keep({ id, epoch, inbound: outcomes, keys }: Left): void {
     this.forget(id);
-    if (inbound.size === 0) return;
-    this.#bySession.set(id, { inbound, count: inbound.size }); // a publish that is refused leaves it by itself
-    this.#count += inbound.size;
+    const count = outcomes.size;
+    if (count === 0) return;
+    this.#bySession.set(id, { outcomes, keys, epoch, count }); // a publish that is refused leaves it by itself
+    this.#count += count;
     for (const oldest of this.#bySession.keys()) {
       if (this.#count <= identifiersMax) return;
       this.forget(oldest);
     }
   }
 
-  /** Those of a session that goes on. */
-  take(id: SessionId): Inbound {
-    const inbound = this.#bySession.get(id)?.inbound ?? new Map();
+  /** Those of a session that goes on, given its row before. At another node its client may have released them, and used their identifiers again. */
+  take(id: SessionId, former: Pick<StoredSession, "epoch" | "detachedAt"> | undefined): Inbound {
+    const kept = this.#bySession.get(id);
     this.forget(id);
-    return inbound;
+    if (kept !== undefined && former !== undefined && isNext(kept, former)) return kept;
+    return { outcomes: new Map(), keys: { id, epoch: 0 } };
   }
 
   forget(id: SessionId): void {
     this.#count -= this.#bySession.get(id)?.count ?? 0;
     this.#bySession.delete(id);
   }
+}
+
+/** Whether the end of the connection is all that came after it. */
+function isNext({ epoch }: Kept, former: Pick<StoredSession, "epoch" | "detachedAt">): boolean {
+  return former.epoch === (former.detachedAt === undefined ? epoch : epoch + 1);
 }

@@ -17,7 +17,7 @@ export interface WillsParts {
 }
 
 /** Names the publish of a will, which may time out and be repeated. */
-export type WillName = Required<Pick<PublishCall, "key" | "sessionId">>;
+export type WillName = Required<Pick<PublishCall, "key" | "session">>;
 
 /** Characters of a client's topic that a log line names. */
 const loggedTopicCharactersMax = 100;

@@ -29,6 +29,10 @@ export class TenantSession implements ConnectedSession {
     return this.#session.inbound;
   }
 
+  get keys(): ConnectedSession["keys"] {
+    return this.#session.keys;
+  }
+
   get filterCount(): number {
     return this.#session.filterCount;
   }

@@ -97,6 +97,11 @@ export class NodeGate {
     if (this.#cut === undefined) this.#arrive(action);
   }
 
+  /** A packet of a client comes in. */
+  receive(action: () => void): void {
+    this.#arrive(action);
+  }
+
   /** A port of the node whose answers come through the gate. */
   wrap<T extends object>(target: T, options: { readonly isShared: boolean }): T {
     const call = options.isShared ? this.#askShared.bind(this) : this.#ask.bind(this);

@@ -122,7 +122,7 @@ export class Inbound {
       onReleased({ packetId, isKnown });
       return;
     }
-    const released = broker.release(caller, { groupId, sessionId: session.id, key: String(packetId) });
+    const released = broker.release(caller, { groupId, session: session.keys, key: String(packetId) });
     released.then((wasTaken) => onReleased({ packetId, isKnown: isKnown || wasTaken }), onUnknown);
   }
 
@@ -192,7 +192,7 @@ export class Inbound {
       content,
       extensions: toExtensions(packet, { prefix, now: Date.now(), origin }),
       mayBeEmpty: true,
-      ...(isNamed && { key: String(packet.packetId), sessionId: session.id }),
+      ...(isNamed && { key: String(packet.packetId), session: session.keys }),
     };
   }
 

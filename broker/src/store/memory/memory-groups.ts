@@ -3,7 +3,7 @@ import type { GroupRecord, WriterSet } from "../../ports/group-records.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
 /** The memory store's records of groups: their transactions, and the chain of each. */
-export class MemoryGroups extends MemoryJournal {
+export abstract class MemoryGroups extends MemoryJournal {
   readonly #records = new Map<GroupId, GroupRecord>();
 
   async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {

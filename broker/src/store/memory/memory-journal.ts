@@ -6,7 +6,7 @@ import { MemoryPublishKeys } from "./memory-publish-keys.ts";
 type Entries = Map<number, JournalEntry>;
 
 /** The journal's half of the store in memory. */
-export class MemoryJournal extends MemoryPublishKeys implements Journal {
+export abstract class MemoryJournal extends MemoryPublishKeys implements Journal {
   readonly #groups = new Map<GroupId, Map<Address, Entries>>();
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {

@@ -1,15 +1,30 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { HeldKey, KeyCounts, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import {
+  type Fenced,
+  type FencedKey,
+  type HeldKey,
+  type KeyClaim,
+  type KeyCounts,
+  type PublishKey,
+  type PublishKeyRow,
+  type PublishKeys,
+  toFencedKey,
+} from "../../ports/publish-keys.ts";
+import type { SessionId } from "../../ports/session-store.ts";
 
 /** The publish keys of the store in memory, in the order in which they were recorded. */
-export class MemoryPublishKeys implements PublishKeys {
+export abstract class MemoryPublishKeys implements PublishKeys {
   readonly #rows = new Map<string, PublishKeyRow>();
 
-  async recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly PublishKeyRow[]> {
-    const taken: PublishKeyRow[] = [];
-    for (const row of rows) {
+  /** The epoch of a session; undefined where there is none. */
+  protected abstract epochOf(id: SessionId): number | undefined;
+
+  async recordPublishKeys(claims: readonly KeyClaim[]): Promise<readonly (PublishKeyRow | FencedKey)[]> {
+    const taken: (PublishKeyRow | FencedKey)[] = [];
+    for (const { fence, ...row } of claims) {
       const known = this.#rows.get(idOf(row));
-      if (known === undefined) this.#rows.set(idOf(row), row);
+      if (!this.#isOwn({ fence })) taken.push(toFencedKey(row));
+      else if (known === undefined) this.#rows.set(idOf(row), row);
       else if (known.token !== row.token) taken.push(known);
     }
     return taken;
@@ -26,11 +41,14 @@ export class MemoryPublishKeys implements PublishKeys {
     return true;
   }
 
-  async releasePublishKeys(rows: readonly HeldKey[]): Promise<void> {
+  async releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]> {
+    const fenced = rows.filter((row) => !this.#isOwn(row));
     for (const row of rows) {
+      if (fenced.includes(row)) continue;
       const known = this.#rows.get(idOf(row));
       if (known?.token === row.token && known.sender === row.sender) this.#rows.delete(idOf(row));
     }
+    return fenced.map(toFencedKey);
   }
 
   async expirePublishKeys(
@@ -52,6 +70,10 @@ export class MemoryPublishKeys implements PublishKeys {
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
     for (const [id, row] of this.#rows) if (row.groupId === groupId && row.scope === scope) this.#rows.delete(id);
+  }
+
+  #isOwn({ fence }: Fenced): boolean {
+    return fence === undefined || this.epochOf(fence.id) === fence.epoch;
   }
 }
 

@@ -42,12 +42,17 @@ export class MemorySessions implements SessionStore, ShareStore {
   readonly #kept = new Map<SessionId, Kept>();
   readonly #times = new Map<GroupId, number>();
   readonly #shares = new MemoryShares({
-    epochOf: (id) => this.#kept.get(id)?.session.epoch,
+    epochOf: (id) => this.epochOf(id),
     isMember: (groupId, filter) => this.#hasMember(groupId, filter),
   });
 
   constructor(options: MemorySessionsOptions) {
     this.#options = options;
+  }
+
+  /** Undefined where there is no such session. */
+  epochOf(id: SessionId): number | undefined {
+    return this.#kept.get(id)?.session.epoch;
   }
 
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {

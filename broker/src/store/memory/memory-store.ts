@@ -16,6 +16,7 @@ import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events
 import type { GroupRecords } from "../../ports/group-records.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
+import type { SessionId } from "../../ports/session-store.ts";
 import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
@@ -66,6 +67,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     this.#subscriptions = subscriptions;
     const generationOf = (id: GroupId): number => this.#groups.get(id)?.generation ?? 0;
     this.sessions = new MemorySessions({ ...options, generationOf });
+  }
+
+  protected override epochOf(id: SessionId): number | undefined {
+    return this.sessions.epochOf(id);
   }
 
   async start(): Promise<void> {}

@@ -1,18 +1,24 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { fromStored } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type {
-  DamagedKeyRow,
-  HeldKey,
-  KeyCounts,
-  PublishKey,
-  PublishKeyRow,
-  PublishKeys,
+import {
+  type DamagedKeyRow,
+  type Fenced,
+  type FencedKey,
+  type HeldKey,
+  type KeyClaim,
+  type KeyCounts,
+  type PublishKey,
+  type PublishKeyRow,
+  type PublishKeys,
+  type TakenKey,
+  toFencedKey,
 } from "../../ports/publish-keys.ts";
 import { pagesOf } from "./pages.ts";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
+import { goingBack } from "./sql-subscriptions.ts";
 
 /** The publish keys' part of the store. */
 export class SqlPublishKeys implements PublishKeys {
@@ -23,16 +29,17 @@ export class SqlPublishKeys implements PublishKeys {
   }
 
   /** In the order of the keys, so that two nodes that record the same keys cannot deadlock. */
-  async recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]> {
-    if (rows.length === 0) return [];
-    const sorted = rows.map(toRow).toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
-    const taken = await this.#database.durable.transaction().execute(async (transaction) => {
+  async recordPublishKeys(claims: readonly KeyClaim[]): Promise<readonly TakenKey[]> {
+    if (claims.length === 0) return [];
+    const { fenced, held } = await this.#database.durable.transaction().execute(async (transaction) => {
+      const { own, fenced } = await this.#fence(transaction, claims);
+      const sorted = own.map(toRow).toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
       const held: PublishKeyTable[] = [];
       for (const page of pagesOf(sorted)) held.push(...(await recordPage(transaction, page)));
-      return held;
+      return { fenced, held };
     });
-    const tokens = new Map(rows.map((row) => [idOf(toRow(row)), row.token]));
-    return taken.filter((row) => tokens.get(idOf(row)) !== row.token).map(fromRow);
+    const tokens = new Map(claims.map((row) => [idOf(toKey(row)), row.token]));
+    return [...fenced.map(toFencedKey), ...held.filter((row) => tokens.get(idOf(row)) !== row.token).map(fromRow)];
   }
 
   async findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined> {
@@ -56,10 +63,11 @@ export class SqlPublishKeys implements PublishKeys {
     return numUpdatedRows === 1n;
   }
 
-  async releasePublishKeys(rows: readonly HeldKey[]): Promise<void> {
-    if (rows.length === 0) return;
-    await this.#database.durable.transaction().execute(async (transaction) => {
-      for (const page of pagesOf(rows)) {
+  async releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]> {
+    if (rows.length === 0) return [];
+    return this.#database.durable.transaction().execute(async (transaction) => {
+      const { own, fenced } = await this.#fence(transaction, rows);
+      for (const page of pagesOf(own)) {
         const held = page.map((row) => sql`(${row.token}, ${row.sender})`);
         await transaction
           .deleteFrom("publish_keys")
@@ -67,6 +75,7 @@ export class SqlPublishKeys implements PublishKeys {
           .where(sql<boolean>`(token, sender) in (values ${sql.join(held)})`)
           .execute();
       }
+      return fenced.map(toFencedKey);
     });
   }
 
@@ -103,6 +112,30 @@ export class SqlPublishKeys implements PublishKeys {
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
     const { relaxed } = this.#database;
     await relaxed.deleteFrom("publish_keys").where("group_id", "=", groupId).where("scope", "=", scope).execute();
+  }
+
+  /**
+   * Parts the keys by whether their fences hold. They do to the end of the transaction: nobody takes a session meanwhile. As every change of several
+   * sessions, it waits for a roll-back of their groups, and goes by their identifiers.
+   */
+  async #fence<Key extends PublishKey & Fenced>(
+    transaction: Transaction<Schema>,
+    keys: readonly Key[],
+  ): Promise<{ readonly own: readonly Key[]; readonly fenced: readonly Key[] }> {
+    const behind = keys.filter(({ fence }) => fence !== undefined);
+    if (behind.length === 0) return { own: keys, fenced: [] };
+    for (const groupId of new Set(behind.map((key) => key.groupId)))
+      await this.#database.lock(transaction, goingBack(groupId), "shared");
+    const ids = [...new Set(behind.flatMap(({ fence }) => fence?.id ?? []))].toSorted();
+    const finding = transaction
+      .selectFrom("sessions")
+      .select(["session_id", "epoch"])
+      .where("session_id", "in", this.#database.column(ids))
+      .orderBy("session_id");
+    const rows = await this.#database.locking(finding).execute();
+    const epochs = new Map<string, number>(rows.map(({ session_id, epoch }) => [session_id, epoch]));
+    const isOwn = ({ fence }: Key): boolean => fence === undefined || epochs.get(fence.id) === fence.epoch;
+    return { own: keys.filter(isOwn), fenced: keys.filter((key) => !isOwn(key)) };
   }
 }
 

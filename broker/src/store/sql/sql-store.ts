@@ -11,7 +11,16 @@ import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import type { DamagedKeyRow, HeldKey, KeyCounts, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
+import type {
+  DamagedKeyRow,
+  FencedKey,
+  HeldKey,
+  KeyClaim,
+  KeyCounts,
+  PublishKey,
+  PublishKeyRow,
+  TakenKey,
+} from "../../ports/publish-keys.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
   CallbackChange,
@@ -318,7 +327,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().journal.removeTransactions(groupId, sender, nonces);
   }
 
-  async recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]> {
+  async recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]> {
     return this.#parts().publishKeys.recordPublishKeys(rows);
   }
 
@@ -330,7 +339,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().publishKeys.movePublishKey(row, sender);
   }
 
-  async releasePublishKeys(rows: readonly HeldKey[]): Promise<void> {
+  async releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]> {
     return this.#parts().publishKeys.releasePublishKeys(rows);
   }
 
