@@ -59,6 +59,8 @@ export interface Subscription {
   readonly filter: TopicFilter;
   readonly delivery: Delivery;
   readonly state: SubscriptionState;
+  /** Whether an operator holds it, where the state is `locked`: it stays paused when its secret is there again. */
+  readonly isPaused?: boolean | undefined;
   /** Every matching event up to here is acknowledged; none after it. */
   readonly cursor: Position;
   /** Matching events acknowledged since the subscription was created. */

@@ -1,43 +1,63 @@
 import { BrokerError } from "@stele/wire";
-import type { Clock } from "../../ports/clock.ts";
-import type { Group } from "../group.ts";
-import { Deadline } from "../time.ts";
+import { findFirstTrue } from "../lib/first-true.ts";
+import type { CancelSignal } from "../lib/cancellation.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import { Deadline, untilAborted } from "./time.ts";
 
-/** How long the chain may take to give the times of blocks. */
-const blockTimesTimeoutMs = 5_000;
+/** How long the chain may take to give the time of a block, in milliseconds. */
+const blockTimeTimeoutMs = 5_000;
 
-/** The times of blocks, which the index does not have: the chain gives them. */
+/** The same for a search, which reads about twenty of a million blocks. */
+const searchTimeoutMs = 10_000;
+
+export interface BlockTimesParts {
+  readonly ledger: Pick<Ledger, "readBlock">;
+  readonly clock: Clock;
+}
+
+/** The times of blocks, which the index does not have: the chain gives them. Whoever asks for one while it is read gets the same. */
 export class BlockTimes {
-  readonly #clock: Clock;
+  readonly #parts: BlockTimesParts;
+  readonly #reads = new Map<number, Promise<number | undefined>>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(parts: BlockTimesParts) {
+    this.#parts = parts;
   }
 
   /** In milliseconds since the epoch; undefined if the chain does not give it in time. */
-  async find({ ledger }: Group, blockNumber: number): Promise<number | undefined> {
-    using deadline = new Deadline(this.#clock, blockTimesTimeoutMs);
+  find(blockNumber: number): Promise<number | undefined> {
+    const known = this.#reads.get(blockNumber);
+    if (known !== undefined) return known;
+    const read = this.#read(blockNumber).finally(() => this.#reads.delete(blockNumber));
+    this.#reads.set(blockNumber, read);
+    return read;
+  }
+
+  /**
+   * The first block, up to `head`, that was made at a time or later; the one after `head` if none was. Times of blocks never go back, and most that are
+   * asked for are recent. @throws BrokerError 200205.
+   */
+  async findBlockAt(time: number, head: number, signal?: AbortSignal): Promise<number> {
+    using deadline = new Deadline(this.#parts.clock, searchTimeoutMs, signal);
+    const isBefore = async (depth: number): Promise<boolean> => (await this.#get(head - depth, deadline.signal)) < time;
+    return head + 1 - (await findFirstTrue(head + 1, isBefore));
+  }
+
+  async #get(blockNumber: number, signal: CancelSignal): Promise<number> {
+    const time = signal.aborted ? undefined : await untilAborted(this.find(blockNumber), signal);
+    if (time !== undefined) return time;
+    throw new BrokerError("chainUnreachable", { details: `the chain does not give the time of block ${blockNumber}` });
+  }
+
+  /** Never rejects. */
+  async #read(blockNumber: number): Promise<number | undefined> {
+    const { ledger, clock } = this.#parts;
+    using deadline = new Deadline(clock, blockTimeTimeoutMs);
     try {
-      return (await ledger.readBlock(blockNumber, deadline.signal))?.timestamp;
+      return (await untilAborted(ledger.readBlock(blockNumber, deadline.signal), deadline.signal))?.timestamp;
     } catch {
       return undefined;
     }
-  }
-
-  /** The first block, up to `head`, that was made at a time or later; the one after `head` if none was. @throws BrokerError 200205. */
-  async findBlockAt(group: Group, time: number, head: number): Promise<number> {
-    let [first, end] = [0, head + 1];
-    while (first < end) {
-      const middle = Math.floor((first + end) / 2);
-      if ((await this.#get(group, middle)) < time) first = middle + 1;
-      else end = middle;
-    }
-    return first;
-  }
-
-  async #get(group: Group, blockNumber: number): Promise<number> {
-    const time = await this.find(group, blockNumber);
-    if (time !== undefined) return time;
-    throw new BrokerError("chainUnreachable", { details: `the chain does not give the time of block ${blockNumber}` });
   }
 }

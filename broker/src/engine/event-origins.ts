@@ -3,13 +3,16 @@ import type { TopicName } from "../domain/topic-name.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { EventOrigin, OriginSource } from "./broker.ts";
+import type { BlockTimes } from "./block-times.ts";
 import type { IndexProgress } from "./index-progress.ts";
+import { untilAborted } from "./time.ts";
 
 /** Topics and blocks that are remembered, about 150 bytes each. Where there are more, all are forgotten. */
 const originsKeptMax = 10_000;
 
 export interface EventOriginsParts {
-  readonly ledger: Pick<Ledger, "readBlock" | "view">;
+  readonly ledger: Pick<Ledger, "view">;
+  readonly times: BlockTimes;
   readonly progress: IndexProgress;
   /** @throws BrokerError 100101. */
   readonly getTopic: (name: TopicName) => Promise<Topic>;
@@ -40,7 +43,7 @@ export class EventOrigins implements OriginSource {
   async load({ topic, blockNumber }: Placed, signal: AbortSignal): Promise<EventOrigin> {
     const source = this.#sources.get(topic) ?? (await this.#loadSource(topic));
     const { version } = this.#parts.progress;
-    const time = await this.#loadTime(blockNumber, signal);
+    const time = await untilAborted(this.#parts.times.find(blockNumber), signal);
     this.#forgetOld();
     if (version === this.#parts.progress.version && time !== undefined) this.#times.set(blockNumber, time);
     return { source, time };
@@ -52,14 +55,6 @@ export class EventOrigins implements OriginSource {
     const source = `eip155:${chainId}:${address}`;
     this.#sources.set(topic, source);
     return source;
-  }
-
-  async #loadTime(blockNumber: number, signal: AbortSignal): Promise<number | undefined> {
-    try {
-      return (await this.#parts.ledger.readBlock(blockNumber, signal))?.timestamp;
-    } catch {
-      return undefined;
-    }
   }
 
   #forgetOld(): void {

@@ -11,6 +11,7 @@ import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { IndexHead, Store } from "../ports/store.ts";
+import { BlockTimes } from "./block-times.ts";
 import { EventOrigins } from "./event-origins.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
@@ -69,6 +70,7 @@ export class Group {
   /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
+  readonly times: BlockTimes;
   readonly origins: EventOrigins;
   readonly #store: Store;
   /** Whether another node may have indexed a different block of the number that this node waits for. */
@@ -100,7 +102,13 @@ export class Group {
     this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });
     this.once = this.#createOnce(options);
     this.#head = new SingleFlight(() => options.store.findHead(this.id));
-    this.origins = new EventOrigins({ ledger: this.ledger, progress, getTopic: (name) => this.getTopic(name) });
+    this.times = new BlockTimes(options);
+    this.origins = new EventOrigins({
+      ledger: this.ledger,
+      times: this.times,
+      progress,
+      getTopic: (name) => this.getTopic(name),
+    });
   }
 
   #createOnce(options: GroupOptions): PublishOnce {

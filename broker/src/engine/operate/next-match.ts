@@ -4,15 +4,21 @@ import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 
 /** Reads in search of one event, each of up to 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
 
+export interface NextMatchParts {
+  readonly store: Pick<Store, "findHead" | "readBatches">;
+  readonly slices: TimeSlices;
+}
+
 /** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 when it lies too far. */
 export async function findNextMatch(
-  store: Pick<Store, "findHead" | "readBatches">,
+  { store, slices }: NextMatchParts,
   { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
 ): Promise<Event | undefined> {
   const head = await store.findHead(groupId);
@@ -22,11 +28,15 @@ export async function findNextMatch(
   let after: Position = cursor;
   for (let reads = 0; reads < matchReadsMax; reads += 1) {
     const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
-    const events = batches.filter((batch) => matchesFilter(filter, batch.topic)).flatMap((batch) => eventsOf(batch));
-    const found = events.find(({ position }) => position > cursor);
+    for (const batch of batches) {
+      if (!matchesFilter(filter, batch.topic)) continue;
+      const found = eventsOf(batch).find(({ position }) => position > cursor);
+      if (found !== undefined) return found;
+    }
     const last = batches.at(-1);
-    if (found !== undefined || last === undefined) return found;
+    if (last === undefined) return undefined;
     after = endOfBatch(last);
+    await slices.pause();
   }
   throw new BrokerError("busy", { details: "the next matching event lies far after the cursor" });
 }

@@ -1,8 +1,10 @@
-import { errorCatalogue, type ErrorName } from "@stele/wire";
+import { BrokerError, errorCatalogue, type ErrorName } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+import { withCalls } from "../testing/with-sessions.ts";
 import type { SubscriptionOrder } from "./calls.ts";
 
 let engine: TestEngine;
@@ -51,6 +53,25 @@ describe("orders", () => {
     expect(await order(id, { kind: "resume" })).toEqual({ id, events: 2 });
     await clock.settle();
     expect(sink.sequencesOf(id)).toEqual([1, 2, 3]);
+  });
+
+  it("a paused subscription whose secret was lost stays paused when its owner gives the secret again", async () => {
+    const memory = createMemoryStore();
+    let isLost = false;
+    const store = withCalls(memory, {
+      findSubscription: async (id) => {
+        const row = await memory.findSubscription(id);
+        return isLost && row !== undefined ? { ...row, state: "locked", isPaused: row.state === "paused" } : row;
+      },
+    });
+    await start({ store });
+    const id = await engine.subscribe("a", { secret: "a secret" });
+    await order(id, { kind: "pause" });
+    isLost = true;
+    expect(await stateOf(id)).toBe("locked");
+    await settle(engine.subscribe("a", { subscriptionId: id, secret: "a secret" }));
+    isLost = false;
+    expect(await stateOf(id)).toBe("paused");
   });
 
   it("a paused subscription stays paused over a restart", async () => {
@@ -129,6 +150,55 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 3, 4, ...expected]);
   });
 
+  it("skip passes no event after the one that its receiver accepts meanwhile", async () => {
+    const { clock, sink } = await start();
+    const answers: ((outcome: AttemptOutcome) => void)[] = [];
+    sink.receive("http://slow/", () => new Promise((resolve) => void answers.push(resolve)));
+    const id = await engine.subscribe("a", { url: "http://slow/" });
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    const skipped = engine.broker.operator.orderSubscription(testCaller, id, {
+      order: { kind: "skip", to: undefined },
+      isDryRun: false,
+    });
+    await clock.settle();
+    answers[0]?.({ status: "accepted" });
+    expect(await settle(skipped)).toEqual({ id, events: 0 });
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1, 2]);
+  });
+
+  it.each<[string, ErrorName, () => Promise<"went-back">]>([
+    ["the index rolls back all the time", "busy", async () => "went-back"],
+    ["the store is away", "storeUnreachable", () => Promise.reject(new BrokerError("storeUnreachable"))],
+  ])("an order that fails because %s leaves the subscription at work", async (_, name, fail) => {
+    const memory = createMemoryStore();
+    let isTaken = false;
+    const store = withCalls(memory, {
+      moveSubscription: (...args) => (isTaken ? memory.moveSubscription(...args) : fail()),
+    });
+    const { clock, sink } = await start({ store });
+    const id = await engine.subscribe("a");
+    await expect(order(id, { kind: "pause" })).rejects.toEqual(refusal(name));
+    await engine.publishMany("a", 1);
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    isTaken = true;
+    expect(await order(id, { kind: "pause" })).toEqual({ id, events: 0 });
+  });
+
+  it("an order whose place does not exist disturbs no attempt", async () => {
+    const { clock, sink } = await start();
+    sink.receive("http://slow/", () => new Promise(() => {}));
+    const id = await engine.subscribe("a", { url: "http://slow/" });
+    await engine.publishMany("a", 1);
+    await clock.settle();
+    await expect(order(id, { kind: "replay", from: { sequence: 9 } })).rejects.toEqual(refusal("eventNotExist"));
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1]);
+  });
+
   it("an order that is refused leaves the subscription at work", async () => {
     const { clock, sink } = await start();
     const id = await engine.subscribe("a");
@@ -205,6 +275,12 @@ describe("a search", () => {
   });
 });
 
+it("refuses a cursor of sessions that PostgreSQL has no text for", async () => {
+  await start();
+  const sessions = engine.broker.operator.listSessions(testCaller, { after: "\0", limit: 1 });
+  await expect(sessions).rejects.toEqual(refusal("parameterInvalid"));
+});
+
 describe("topics", () => {
   it("are found by prefix and pattern, with their events newest first, page by page", async () => {
     await start();
@@ -224,6 +300,19 @@ describe("topics", () => {
     expect(second.items.map(({ sequence }) => sequence)).toEqual([3, 2]);
     const third = await operator.listEvents(testCaller, { ...call, before: Number(second.next) });
     expect([third.items.map(({ sequence }) => sequence), third.next]).toEqual([[1], undefined]);
+  });
+
+  it("give pages of a mebibyte at most, and of one event at least", async () => {
+    await start({ limits: { contentBytesMax: 2 ** 21 } });
+    for (const kibibytes of [600, 600, 2_000, 1]) await engine.publish("a", "x".repeat(kibibytes * 1_024));
+    const pages: number[][] = [];
+    for (let before: number | undefined, isMore = true; isMore; ) {
+      const call = { topic: "a", groupId: undefined, limit: 50, before };
+      const { items, next } = await engine.broker.operator.listEvents(testCaller, call);
+      pages.push(items.map(({ sequence }) => sequence));
+      [before, isMore] = [Number(next), next !== undefined];
+    }
+    expect(pages).toEqual([[4], [3], [2], [1]]);
   });
 });
 

@@ -7,13 +7,11 @@ import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
-import type { BlockTimes } from "./block-times.ts";
 import type { PlaceOrder } from "./calls.ts";
 
 export interface PlacesOptions {
   readonly store: Pick<Store, "findBatch">;
   readonly events: EventQuery;
-  readonly times: BlockTimes;
 }
 
 /** A place between the events of a group. */
@@ -39,7 +37,7 @@ export class Places {
     if (place === "OFFSET_LAST") return { before: endOfBlock(head), after: endOfBlock(head) };
     if (typeof place === "string") return around((await this.#options.events.get(group, place)).position);
     if ("sequence" in place) return this.#ofSequence(place.sequence, filter, group);
-    const block = await this.#options.times.findBlockAt(group, place.time, head);
+    const block = await group.times.findBlockAt(place.time, head);
     const start = block === 0 ? positionZero : endOfBlock(block - 1);
     return { before: start, after: start };
   }

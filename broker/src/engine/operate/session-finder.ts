@@ -4,6 +4,7 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SessionEntriesOptions } from "../query/session-entries.ts";
 import type { Page, PageCall, SessionView } from "./calls.ts";
+import { checkText } from "./check-text.ts";
 
 export interface SessionFinderOptions {
   readonly store: Pick<Store, "sessions">;
@@ -19,8 +20,9 @@ export class SessionFinder {
     this.#options = options;
   }
 
-  /** In the order of their identifiers. */
+  /** In the order of their identifiers. @throws BrokerError 200001. */
   async list({ after, limit }: PageCall): Promise<Page<SessionView>> {
+    checkText({ cursor: after });
     const { store, sessions, nodes } = this.#options;
     const last = after as SessionId | undefined; // Compared as a text.
     const listed = await store.sessions.listSessions({ after: last, limit });

@@ -14,8 +14,8 @@ import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
 import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
-import type { BlockTimes } from "./block-times.ts";
 import type { Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
+import { checkText } from "./check-text.ts";
 import { findNextMatch } from "./next-match.ts";
 
 /** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
@@ -32,7 +32,6 @@ export interface SubscriptionFinderOptions {
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly history: AttemptHistory;
-  readonly times: BlockTimes;
   /** Undefined where this process has the store alone. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
@@ -97,11 +96,11 @@ export class SubscriptionFinder {
   }
 
   async #waitingSince({ subscription, lag }: SubscriptionView): Promise<number | undefined> {
-    const { groups, store, times } = this.#options;
+    const { groups } = this.#options;
     const group = groups.find(subscription.groupId);
     if (lag === 0 || group === undefined) return undefined;
-    const event = await findNextMatch(store, subscription).catch(() => undefined);
-    return event && times.find(group, event.blockNumber);
+    const event = await findNextMatch(this.#options, subscription).catch(() => undefined);
+    return event && group.times.find(event.blockNumber);
   }
 
   async #addresses(): Promise<Addresses> {
@@ -133,10 +132,4 @@ function receiversAt(host: string): readonly string[] {
   const found = ["http", "https"].flatMap((scheme) => findReceiver(`${scheme}://${host}/`) ?? []);
   if (found.length > 0) return found;
   throw new BrokerError("parameterInvalid", { details: `"host" is not a host: ${quote(host)}` });
-}
-
-/** PostgreSQL has no text with a NUL character. @throws BrokerError 200001. */
-function checkText(texts: Readonly<Record<string, string | undefined>>): void {
-  const name = Object.keys(texts).find((key) => texts[key]?.includes("\0") === true);
-  if (name !== undefined) throw new BrokerError("parameterInvalid", { details: `"${name}" contains a NUL character` });
 }

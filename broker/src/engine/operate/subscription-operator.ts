@@ -1,5 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
-import type { Position } from "../../domain/position.ts";
+import { maxOf, type Position } from "../../domain/position.ts";
 import {
   type CallbackSubscription,
   isCallback,
@@ -45,18 +45,25 @@ export interface SubscriptionOperatorOptions {
   readonly turns: KeyedMutex<SubscriptionId>;
 }
 
+/** What an order aims at, found before anything changes. */
+interface Aim {
+  readonly order: SubscriptionOrder;
+  /** Where the cursor moves; undefined if it stays. A skip moves it forward only: its worker may pass the place meanwhile. */
+  readonly cursor: Position | undefined;
+  /** Of the index in which the place was found. */
+  readonly generation: number;
+}
+
 /** What an order does to a subscription. */
 interface Plan {
   readonly move: SubscriptionMove;
   readonly events: number;
-  /** Of the index in which the cursor was found. */
-  readonly generation: number;
 }
 
 /**
- * Carries out the orders of operators. The node that got the order takes the subscription over, ends its worker, and makes the change in one
- * transaction under the epoch that it read, which moves to the next one: neither a stale node nor a late write of progress undoes it, and a kill
- * leaves the subscription as it was before or after.
+ * Carries out the orders of operators. The node that got the order finds its place, so that an order that cannot be carried out disturbs nothing. Then it
+ * takes the subscription over, ends its worker, and makes the change in one transaction under the epoch that it read, which moves to the next one:
+ * neither a stale node nor a late write of progress undoes it, and a kill leaves the subscription as it was before or after.
  */
 export class SubscriptionOperator {
   readonly #options: SubscriptionOperatorOptions;
@@ -69,84 +76,96 @@ export class SubscriptionOperator {
   async order(text: string, { order, isDryRun }: OrderCall): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
     if (isDryRun) return this.#judge(id, order);
+    const first = await this.#aim(await this.#findCurrent(id), order);
     const { turns, ownership } = this.#options;
     return turns.run(id, async () => {
+      let aim = first;
       for (let tries = 0; tries < triesMax; tries += 1) {
-        this.#groupOf(await this.#find(id));
         await ownership.claim(id);
-        const result = await this.#tryOrder(id, order);
-        if (result !== undefined) return result;
+        const result = await this.#tryOrder(id, aim);
+        if (typeof result === "object") return result;
+        if (result === "went-back") aim = await this.#aim(await this.#findCurrent(id), order);
       }
       throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
     });
   }
 
   async #judge(id: SubscriptionId, order: SubscriptionOrder): Promise<OrderResult> {
-    const { subscription } = toCurrent(await this.#find(id), this.#options);
-    const found = toCallback(subscription);
-    const { events } = await this.#plan(found, order, this.#groupOf(found));
+    const current = await this.#findCurrent(id);
+    const { events } = await this.#plan(current, await this.#aim(current, order));
     return { id, events };
   }
 
-  async #tryOrder(id: SubscriptionId, order: SubscriptionOrder): Promise<OrderResult | undefined> {
+  async #findCurrent(id: SubscriptionId): Promise<CallbackSubscription> {
+    return toCallback(toCurrent(await this.#find(id), this.#options).subscription);
+  }
+
+  async #tryOrder(id: SubscriptionId, aim: Aim): Promise<OrderResult | "refused" | "went-back"> {
     const group = this.#groupOf(await this.#find(id));
     return group.changes.shared(async () => {
       await this.#options.progressWriter.flush();
       const known = toCallback(await this.#find(id));
-      if (!this.#options.ownership.isOwn(known)) return undefined;
-      checkState(known, order);
-      return this.#carryOut(known, order, group);
+      if (!this.#options.ownership.isOwn(known)) return "refused";
+      checkState(known, aim.order);
+      return this.#carryOut(known, aim);
     });
   }
 
-  /** The worker that ends may acknowledge an event, so the order is planned after that. If it fails, a new worker goes on from there. */
-  async #carryOut(
-    known: CallbackSubscription,
-    order: SubscriptionOrder,
-    group: Group,
-  ): Promise<OrderResult | undefined> {
+  /** The worker that ends may acknowledge an event, so the order counts after that. Unless it moves the subscription, a worker goes on from there. */
+  async #carryOut(known: CallbackSubscription, aim: Aim): Promise<OrderResult | "refused" | "went-back"> {
     const { workers, progressWriter, store, ownership, logger } = this.#options;
     const { id } = known;
     const progress = await workers.remove(id, attemptGraceMs);
     const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
+    let outcome: Awaited<ReturnType<Store["moveSubscription"]>> = "went-back";
     try {
       // What the worker noted at its end must not come after the change.
       if (progress !== undefined) await progressWriter.flush();
-      const { move, events, generation } = await this.#plan(current, order, group);
-      if ((await store.moveSubscription(current, move, generation)) !== "moved") return undefined;
+      const { move, events } = await this.#plan(current, aim);
+      outcome = await store.moveSubscription(current, move, aim.generation);
+      if (outcome !== "moved") return outcome;
       const next = { ...current, ...move, ...nothingFailed, epoch: current.epoch + 1 };
       if (next.state === "active") ownership.begin(next);
       if (next.state !== known.state) this.#options.onHeld();
-      logger.info("subscription changed by an operator", { subscriptionId: id, order: order.kind, events });
+      logger.info("subscription changed by an operator", { subscriptionId: id, order: aim.order.kind, events });
       return { id, events };
-    } catch (error) {
-      if (known.state === "active") ownership.begin(current);
-      throw error;
+    } finally {
+      // A row that was refused is another's by now, or gone.
+      if (outcome === "went-back" && known.state === "active") ownership.begin(current);
     }
   }
 
-  async #plan(current: CallbackSubscription, order: SubscriptionOrder, group: Group): Promise<Plan> {
-    const generation = (await group.findHead())?.generation ?? 0;
+  async #plan(current: CallbackSubscription, { order, cursor: aimed }: Aim): Promise<Plan> {
     const counts = new PendingCounts(this.#options);
-    const cursor = await this.#target(current, order, group);
+    const cursor = aimed !== undefined && order.kind === "skip" ? maxOf(aimed, current.cursor) : aimed;
     counts.add(current);
     if (cursor !== undefined) counts.add({ ...current, cursor });
     await counts.read();
     const pending = counts.get(current);
     const events = cursor === undefined ? pending : Math.abs(pending - counts.get({ ...current, cursor }));
-    return { move: { ...stateAfter(current, order), ...(cursor !== undefined && { cursor }) }, events, generation };
+    return { move: { ...stateAfter(current, order), ...(cursor !== undefined && { cursor }) }, events };
   }
 
-  /** Where the cursor moves; undefined if it stays. */
-  async #target(current: CallbackSubscription, order: SubscriptionOrder, group: Group): Promise<Position | undefined> {
-    const { places, store } = this.#options;
+  async #aim(current: CallbackSubscription, order: SubscriptionOrder): Promise<Aim> {
+    const group = this.#groupOf(current);
+    checkState(current, order);
+    const generation = await group.findGeneration();
+    return { order, cursor: await this.#findTarget(current, order, group), generation };
+  }
+
+  async #findTarget(
+    current: CallbackSubscription,
+    order: SubscriptionOrder,
+    group: Group,
+  ): Promise<Position | undefined> {
+    const { places } = this.#options;
     if (order.kind === "replay") {
       const { before } = await places.find(order.from, current, group);
       if (before <= current.cursor) return before;
       throw new BrokerError("parameterInvalid", { details: '"from" lies after the cursor: skip moves it forward' });
     }
     if (order.kind !== "skip") return undefined;
-    if (order.to === undefined) return (await findNextMatch(store, current))?.position ?? current.cursor;
+    if (order.to === undefined) return (await findNextMatch(this.#options, current))?.position ?? current.cursor;
     const { after } = await places.find(order.to, current, group);
     if (after >= current.cursor) return after;
     throw new BrokerError("parameterInvalid", { details: '"to" lies before the cursor: replay moves it back' });

@@ -2,7 +2,7 @@ import { parseTopicFilter, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { positionZero } from "../../domain/position.ts";
 import type { Topic } from "../../domain/topic.ts";
-import { BrokerError, quote } from "@stele/wire";
+import { BrokerError, encodedBytes, quote } from "@stele/wire";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
@@ -16,6 +16,9 @@ const topicsSearchedMax = 10_000;
 
 /** Topics of one read. */
 const topicsReadMax = 500;
+
+/** Content and extensions of the events of one page, in bytes; a page has at least one event. */
+const pageBytesMax = 2 ** 20;
 
 /** Sequences without an event in a row that a page of events passes; it ends there. */
 const gapReadsMax = 64;
@@ -65,12 +68,13 @@ export class TopicFinder {
     return { topic, events, subscriptions: await this.#countSubscriptions(topic, group.id) };
   }
 
-  /** Newest first. A page ends early where the index skipped many sequences. @throws BrokerError 100101. */
+  /** Newest first. A page ends early where its events are large, and where the index skipped many sequences. @throws BrokerError 100101. */
   async listEvents({ topic: name, groupId, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {
     const { store, groups, eventIds } = this.#options;
     const group = groups.getAny(groupId);
     const topic = await group.getTopic(parseTopicName(name));
     const items: PlacedEvent[] = [];
+    let bytes = 0;
     let sequence = Math.min(topic.sequence, (before ?? Number.MAX_SAFE_INTEGER) - 1);
     for (let gaps = 0; sequence > 0 && items.length < limit && gaps < gapReadsMax; ) {
       const batch = await store.findBatch(group.id, { topic: topic.name, sequence });
@@ -82,8 +86,12 @@ export class TopicFinder {
       const events = eventsOf(batch).slice(0, sequence - batch.firstSequence + 1);
       const room = limit - items.length;
       const newest = events.slice(-room).toReversed();
-      items.push(...newest.map((event) => ({ ...event, batch, eventId: eventIds.of(event) })));
-      sequence -= newest.length;
+      for (const event of newest) {
+        bytes += encodedBytes(event);
+        if (items.length > 0 && bytes > pageBytesMax) return { items, next: String(sequence + 1) };
+        items.push({ ...event, batch, eventId: eventIds.of(event) });
+        sequence -= 1;
+      }
     }
     return { items, next: sequence > 0 ? String(sequence + 1) : undefined };
   }

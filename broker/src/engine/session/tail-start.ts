@@ -1,7 +1,6 @@
 import { BrokerError, isBrokerError, parseEventId, quote } from "@stele/wire";
 import { blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { findFirstTrue } from "../../lib/first-true.ts";
 import { parseTime } from "../../lib/parse-time.ts";
 import { reorganisationBlocksMax } from "../../ports/store.ts";
 import type { StartPosition, TailOrder, TailStart } from "../broker.ts";
@@ -12,11 +11,11 @@ export interface TailStartParts {
   readonly findStart: FindStart;
 }
 
-interface Asked extends Pick<TailOrder, "after" | "lastEventId"> {
+type Named = Pick<TailOrder, "after" | "lastEventId">;
+
+interface Asked extends Named {
   /** Whether an event of a topic may be named. */
   readonly mayFind: (topic: TopicName) => boolean;
-  /** Aborts when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
 }
 
 type Start = TailStart & StartPosition;
@@ -27,18 +26,27 @@ const last = "OFFSET_LAST";
 const blockPlace = /^@(0|[1-9]\d{0,9})$/;
 
 /**
+ * Names the place of a time, which the chain knows: it may take long to answer, or never. Any other order stays as it is.
+ * @throws BrokerError 200001, 200205.
+ */
+export async function withPlace<Order extends Named>(group: Group, order: Order, signal: AbortSignal): Promise<Order> {
+  const { after, lastEventId } = order;
+  if (!isBlank(lastEventId) || isBlank(after)) return order;
+  const time = parseTime(after);
+  if (Number.isNaN(time)) throw new BrokerError("parameterInvalid", { details: `${quote(after)} is no time` });
+  return time === undefined ? order : { ...order, after: await findTime(group, time, signal) };
+}
+
+/**
  * Where a tail begins. `after` is refused where it names no place. The last id of a client never is, as long as it is well-formed: a client that comes
- * back could not do better than to begin where the chain may have changed.
- * @throws BrokerError 200001, 100300 to 100304, 200205.
+ * back could not do better than to begin where the chain may have changed. The place of a time was found before.
+ * @throws BrokerError 100300 to 100304, 200205.
  */
 export async function findTailStart(parts: TailStartParts, group: Group, asked: Asked): Promise<Start> {
   const { after, lastEventId } = asked;
   const find: Find = (offset) => parts.findStart(group, offset, asked.mayFind);
   if (!isBlank(lastEventId)) return resume(find, group, lastEventId);
   if (isBlank(after)) return begin(find, last);
-  const time = parseTime(after);
-  if (Number.isNaN(time)) throw new BrokerError("parameterInvalid", { details: `${quote(after)} is no time` });
-  if (time !== undefined) return findTime(group, time, asked.signal);
   return blockPlace.test(after) ? resume(find, group, after) : begin(find, after);
 }
 
@@ -82,16 +90,11 @@ async function takenBack(group: Group, block: number): Promise<Start> {
   return { ...startAt({ position, generation: head?.generation ?? 0 }), isTakenBack: true };
 }
 
-/** Before the first block of that second or later. Times of blocks never go back, and most that are asked for are recent. */
-async function findTime(group: Group, timeMs: number, signal: AbortSignal): Promise<Start> {
-  const time = Math.floor(timeMs / 1000) * 1000;
-  const head = await group.findHead();
-  const newest = head?.blockNumber ?? 0;
-  const isBefore = async (depth: number): Promise<boolean> =>
-    ((await group.ledger.readBlock(newest - depth, signal))?.timestamp ?? time) < time;
-  const depth = await findFirstTrue(newest + 1, isBefore);
-  const position = depth > newest ? positionZero : endOfBlock(newest - depth);
-  return startAt({ position, generation: head?.generation ?? 0 });
+/** Before the first block of that second or later. */
+async function findTime(group: Group, timeMs: number, signal: AbortSignal): Promise<string> {
+  const newest = (await group.findHead())?.blockNumber ?? 0;
+  const block = await group.times.findBlockAt(Math.floor(timeMs / 1000) * 1000, newest, signal);
+  return placeIdOf(block === 0 ? positionZero : endOfBlock(block - 1));
 }
 
 function startAt(found: StartPosition): Start {

@@ -1,12 +1,23 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Ledger } from "../../ports/ledger.ts";
 import type { TailStart } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
 
+/** Whether the chain answers nobody who asks for a block. */
+let isSilent: boolean;
+
+function toSilentLedger(ledger: Ledger): Ledger {
+  const readBlock = ledger.readBlock.bind(ledger);
+  ledger.readBlock = async (blockNumber, signal) => (isSilent ? new Promise(() => {}) : readBlock(blockNumber, signal));
+  return ledger;
+}
+
 beforeEach(async () => {
-  cluster = await TestCluster.start(3);
+  isSilent = false;
+  cluster = await TestCluster.start(3, { toLedger: toSilentLedger });
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
 });
 afterEach(() => cluster.stopAll());
@@ -40,6 +51,17 @@ async function publish(...texts: readonly string[]): Promise<void> {
   for (const text of texts) await cluster.run(cluster.publish(0, "a", text));
   await cluster.clock.advance(2_000);
 }
+
+it("is refused where the chain does not give the time that it is to begin at", async () => {
+  await publish("1");
+  isSilent = true;
+  let code: unknown;
+  const order = { groupId: undefined, filters: ["a"], after: "1970-01-01T00:00:00Z", lastEventId: undefined };
+  const opened = cluster.node(0).broker.tail({ ...order, onConnected: () => {} }, new TailPeer());
+  opened.catch((error: { readonly code?: number }) => (code = error.code));
+  await cluster.clock.advance(20_000);
+  expect(code).toBe(200_205);
+});
 
 const countSessions = async (): Promise<number> =>
   (await cluster.shared.store.sessions.listSessions({ after: undefined, limit: 100 })).length;

@@ -5,7 +5,7 @@ import type { Attachment, StartPosition, TailOrder, TailStart } from "../broker.
 import type { Groups } from "../group.ts";
 import type { Peer } from "./peer.ts";
 import type { Sessions } from "./sessions.ts";
-import { findTailStart, type TailStartParts } from "./tail-start.ts";
+import { findTailStart, type TailStartParts, withPlace } from "./tail-start.ts";
 
 export interface TailsParts extends TailStartParts {
   readonly sessions: Pick<Sessions, "attach">;
@@ -22,14 +22,15 @@ export class Tails {
     this.#parts = parts;
   }
 
-  /** @throws what {@link Sessions.attach} throws of a stream, and BrokerError 100300 to 100304 of the start. */
-  open(caller: Caller, order: TailOrder, peer: Peer): Promise<Attachment> {
+  /** @throws what {@link Sessions.attach} throws of a stream, and BrokerError 100300 to 100304 and 200205 of the start. */
+  async open(caller: Caller, asked: TailOrder, peer: Peer): Promise<Attachment> {
     const { sessions, groups, randomness, access } = this.#parts;
-    const group = groups.get(order.groupId);
+    const group = groups.get(asked.groupId);
+    const order = await withPlace(group, asked, caller.signal);
     const mayFind = access.finderFor(caller);
     let start: (TailStart & StartPosition) | undefined;
     const findStart = async (): Promise<StartPosition> => {
-      start = await findTailStart(this.#parts, group, { ...order, mayFind, signal: caller.signal });
+      start = await findTailStart(this.#parts, group, { ...order, mayFind });
       return start;
     };
     return sessions.attach(

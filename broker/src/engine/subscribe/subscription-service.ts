@@ -356,7 +356,7 @@ function toChange(existing: CallbackSubscription, { call, caller }: Order): Call
   const adopted = existing.principal === undefined ? principalOf(caller) : {};
   return {
     delivery: { kind: "webhook", format, url, secret },
-    state: existing.state === "paused" ? "paused" : "active",
+    state: existing.state === "paused" || existing.isPaused === true ? "paused" : "active",
     ...adopted,
   };
 }

@@ -76,6 +76,13 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual(one);
   });
 
+  it("says of a locked subscription whether an operator holds it", async () => {
+    await open("old").insertSubscription(one, 0);
+    await inner.moveSubscription(one, { state: "paused" }, 0);
+    expect(await open("new").findSubscription(one.id)).toMatchObject({ state: "locked", isPaused: true });
+    expect(await open("old").findSubscription(one.id)).toMatchObject({ state: "paused" });
+  });
+
   it("locks a subscription whose sealed secret belongs to another subscription", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);

@@ -116,7 +116,8 @@ class Opener {
       return { ...row, delivery: { ...delivery, secret: outcome.secret } };
     }
     shut.push({ id: row.id, reason: outcome.reason });
-    return { ...row, delivery: { ...delivery, secret: undefined }, state: "locked" };
+    const locked = { ...row, delivery: { ...delivery, secret: undefined }, state: "locked" } as const;
+    return row.state === "paused" ? { ...locked, isPaused: true } : locked;
   }
 
   #report(shut: readonly Shut[]): void {

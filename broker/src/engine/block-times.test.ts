@@ -1,0 +1,57 @@
+import { beforeEach, expect, it } from "vitest";
+import { defaultGroupId } from "../domain/group-id.ts";
+import { createMemoryLedger } from "../ledger/memory/memory-ledger.ts";
+import { MemoryChain } from "../ledger/memory/memory-chain.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import { VirtualClock } from "../ports/testing/virtual-clock.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
+import { BlockTimes } from "./block-times.ts";
+
+let clock: VirtualClock;
+let ledger: Ledger;
+let times: BlockTimes;
+/** Numbers of the blocks that the chain was asked for. */
+let asked: number[];
+let isSilent: boolean;
+
+/** A chain of five blocks, a minute from one to the next. */
+beforeEach(async () => {
+  [clock, asked, isSilent] = [new VirtualClock(), [], false];
+  const chain = new MemoryChain({ clock });
+  ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: true, confirmations: 0 });
+  await ledger.start();
+  const { signal } = new AbortController();
+  while (chain.head < 4) {
+    await clock.advance(60_000);
+    await ledger.openTopic(parseTopicName(`topic ${chain.head}`), signal);
+  }
+  const readBlock = ledger.readBlock.bind(ledger);
+  ledger.readBlock = async (blockNumber, readSignal) => {
+    asked.push(blockNumber);
+    return isSilent ? new Promise(() => {}) : readBlock(blockNumber, readSignal);
+  };
+  times = new BlockTimes({ ledger, clock });
+});
+
+it("reads a block once for all who ask for it meanwhile, and again for who asks later", async () => {
+  const found = await Promise.all(Array.from({ length: 100 }, () => times.find(3)));
+  expect(new Set(found).size).toBe(1);
+  expect(asked).toEqual([3]);
+  expect(await times.find(3)).toBe(found[0]);
+  expect(asked).toEqual([3, 3]);
+});
+
+it("gives no time while the chain does not answer, and refuses a search", async () => {
+  isSilent = true;
+  const answers: unknown[] = [];
+  times.find(3).then((time) => answers.push(time), answers.push);
+  times.findBlockAt(0, 4).catch((error: unknown) => answers.push(error));
+  await clock.advance(10_000);
+  expect(answers).toEqual([undefined, expect.objectContaining({ code: 200_205 })]);
+});
+
+it.each([0, 1, 2, 3, 4])("finds the first block of a time and after it: %i", async (number) => {
+  const time = (await times.find(number)) ?? Number.NaN;
+  expect(await times.findBlockAt(time, 4)).toBe(number);
+  expect(await times.findBlockAt(time + 1, 4)).toBe(number + 1);
+});
