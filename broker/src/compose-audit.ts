@@ -1,4 +1,4 @@
-import { appendFileSync } from "node:fs";
+import { closeSync, openSync, writeSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Config } from "./config/settings.ts";
 import type { CleanupStack } from "./lib/cleanup-stack.ts";
@@ -6,6 +6,7 @@ import type { Logger } from "./lib/logger.ts";
 import { standardOutput } from "./lib/system/standard-output.ts";
 import type { AuditLine, AuditLog } from "./ports/audit-log.ts";
 import type { Clock } from "./ports/clock.ts";
+import { auditFileFlags, auditFileMode } from "./telemetry/audit-file.ts";
 import { FileAuditLog, formatAuditLine, OutputAuditLog } from "./telemetry/audit-log.ts";
 
 /** The value of the setting that names the standard output. */
@@ -37,10 +38,19 @@ export function auditCommand(
   const text = formatAuditLine({ ...line, outcome: "done", protocol: "command", reason: `by user ${userName()}` });
   if (auditLog === toOutput) return text;
   try {
-    appendFileSync(auditLog, text, { mode: 0o600 });
+    appendTo(auditLog, text);
     return "";
   } catch (error) {
     return `not written to the audit log: ${error instanceof Error ? error.message : String(error)}\n`;
+  }
+}
+
+function appendTo(path: string, text: string): void {
+  const file = openSync(path, auditFileFlags, auditFileMode);
+  try {
+    writeSync(file, text);
+  } finally {
+    closeSync(file);
   }
 }
 

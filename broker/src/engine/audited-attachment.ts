@@ -10,7 +10,7 @@ interface AuditedAttachment {
   readonly trail: AuditTrail;
 }
 
-/** An attachment that writes down which filters its client adds and removes. */
+/** An attachment that writes down which filters its client adds and removes. They cost a client nothing, so the lines are bounded. */
 export function auditAttachment(attachment: Attachment, { caller, order, trail }: AuditedAttachment): Attachment {
   const { groupId } = order;
   const note = (
@@ -22,7 +22,7 @@ export function auditAttachment(attachment: Attachment, { caller, order, trail }
       const result = results[index];
       const subject = { groupId, topic: typeof filter === "string" ? filter : filter.filter };
       if (typeof result !== "boolean") trail.failed(caller, { action, error: result }, subject);
-      else if (result || action === "subscribe") trail.changed(caller, action, subject);
+      else if (result || action === "subscribe") trail.filterChanged(caller, action, subject);
     }
   };
   return {
@@ -42,7 +42,8 @@ export function auditAttachment(attachment: Attachment, { caller, order, trail }
     linger: (until) => attachment.linger(until),
     end: async () => {
       await attachment.end();
-      if (order.stream !== undefined) trail.changed(caller, "unsubscribe", { groupId, subscriptionId: order.key });
+      if (order.stream !== undefined)
+        trail.filterChanged(caller, "unsubscribe", { groupId, subscriptionId: order.key });
     },
   };
 }

@@ -49,12 +49,12 @@ export class AuditedBroker implements Broker {
     this.#trail = trail;
   }
 
-  async open(caller: Caller, call: TopicCall): Promise<void> {
-    await this.#change({ caller, action: "open", subject: toTopic(call) }, () => this.#calls.open(caller, call));
+  open(caller: Caller, call: TopicCall): Promise<boolean> {
+    return this.#set({ caller, action: "open", subject: toTopic(call) }, () => this.#calls.open(caller, call));
   }
 
-  async close(caller: Caller, call: TopicCall): Promise<void> {
-    await this.#change({ caller, action: "close", subject: toTopic(call) }, () => this.#calls.close(caller, call));
+  close(caller: Caller, call: TopicCall): Promise<boolean> {
+    return this.#set({ caller, action: "close", subject: toTopic(call) }, () => this.#calls.close(caller, call));
   }
 
   exist(caller: Caller, call: TopicCall): Promise<boolean> {
@@ -129,7 +129,7 @@ export class AuditedBroker implements Broker {
     const subject = stream === undefined ? { groupId } : { groupId, topic, subscriptionId: order.key };
     const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
     const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
-    if (stream !== undefined) this.#trail.changed(caller, "subscribe", subject);
+    if (stream !== undefined) this.#trail.filterChanged(caller, "subscribe", subject);
     return auditAttachment(attachment, { caller, order, trail: this.#trail });
   }
 
@@ -193,6 +193,15 @@ export class AuditedBroker implements Broker {
     const subject = { groupId: named?.groupId, topic: named?.topic };
     this.#askNow({ caller, action, subject }, () => this.#calls.authorize(caller, action, named));
     if (named === undefined) this.#trail.looked(caller, action);
+  }
+
+  /** A call that may be repeated, and then changes nothing. */
+  async #set(audited: Audited, task: () => Promise<boolean>): Promise<boolean> {
+    const isChanged = await this.#ask(audited, task);
+    const { caller, action, subject } = audited;
+    if (isChanged) this.#trail.changed(caller, action, subject);
+    else this.#trail.looked(caller, action, subject);
+    return isChanged;
   }
 
   async #change<Result>(

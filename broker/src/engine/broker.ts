@@ -333,8 +333,9 @@ export interface Attachment {
  * clients wrote. A wrong input throws a BrokerError of the catalogue, and then nothing has changed.
  */
 export interface Broker {
-  open(caller: Caller, call: TopicCall): Promise<void>;
-  close(caller: Caller, call: TopicCall): Promise<void>;
+  /** Answers whether that changed something, as {@link close} does. */
+  open(caller: Caller, call: TopicCall): Promise<boolean>;
+  close(caller: Caller, call: TopicCall): Promise<boolean>;
   exist(caller: Caller, call: TopicCall): Promise<boolean>;
   state(caller: Caller, call: TopicCall): Promise<Topic>;
   list(caller: Caller, call: ListCall): Promise<ListResult>;

@@ -1,7 +1,7 @@
 import type { Coordinator } from "../ports/coordinator.ts";
 import type { AuditTrail } from "./access/audit-trail.ts";
+import { createOrders } from "./operate/audited-orders.ts";
 import { AuditedOperator } from "./operate/audited-operator.ts";
-import { BlockTimes } from "./operate/block-times.ts";
 import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
 import { Places } from "./operate/places.ts";
 import { SessionFinder, type SessionFinderOptions } from "./operate/session-finder.ts";
@@ -10,7 +10,7 @@ import { SubscriptionOperator, type SubscriptionOperatorOptions } from "./operat
 import { TopicFinder, type TopicFinderOptions } from "./operate/topic-finder.ts";
 import type { EventQuery } from "./query/event-query.ts";
 
-type Parts = Omit<SubscriptionFinderOptions, "times"> &
+type Parts = SubscriptionFinderOptions &
   Omit<SubscriptionOperatorOptions, "places"> &
   Omit<GuardedOperatorOptions, "finder" | "orders" | "topics" | "sessions" | "listNodes"> &
   SessionFinderOptions &
@@ -25,13 +25,12 @@ interface OperatorParts extends Parts {
 
 /** Builds what operators ask of the broker. */
 export function createOperator(parts: OperatorParts): Operator {
-  const times = new BlockTimes(parts.clock);
-  const places = new Places({ ...parts, times });
+  const places = new Places(parts);
   const { nodes, trail } = parts;
   const guarded = new GuardedOperator({
     ...parts,
-    finder: new SubscriptionFinder({ ...parts, times }),
-    orders: new SubscriptionOperator({ ...parts, places }),
+    finder: new SubscriptionFinder(parts),
+    orders: createOrders(new SubscriptionOperator({ ...parts, places }), trail),
     sessions: new SessionFinder(parts),
     topics: new TopicFinder(parts),
     listNodes: nodes && (() => nodes.coordinator.listNodes()),

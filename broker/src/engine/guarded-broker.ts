@@ -30,7 +30,7 @@ import type {
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
-import type { TopicQuota } from "./access/topic-quota.ts";
+import type { EndOpening, TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
 import type { Inlet } from "./publish/inlet.ts";
 import type { EventQuery } from "./query/event-query.ts";
@@ -68,14 +68,14 @@ export class GuardedBroker implements Broker {
     this.#options = options;
   }
 
-  async open(caller: Caller, call: TopicCall): Promise<void> {
+  async open(caller: Caller, call: TopicCall): Promise<boolean> {
     this.#options.access.authorize(caller, "open", call);
-    await this.#options.topics.open(call, (opening) => this.#options.topicQuota.reserve(caller, opening));
+    return this.#options.topics.open(call, (opening) => this.#options.topicQuota.reserve(caller, opening));
   }
 
-  async close(caller: Caller, call: TopicCall): Promise<void> {
+  async close(caller: Caller, call: TopicCall): Promise<boolean> {
     this.#options.access.authorize(caller, "close", call);
-    await this.#options.topics.close(call);
+    return this.#options.topics.close(call);
   }
 
   async exist(caller: Caller, call: TopicCall): Promise<boolean> {
@@ -108,20 +108,20 @@ export class GuardedBroker implements Broker {
     const callersScope = keyScopeOf(caller.principal);
     const onOpening = call.placement?.onOpening;
     if (onOpening === undefined) return inlet.submit(call, onSettled, { callersScope });
-    let release: (() => void) | undefined;
+    let end: EndOpening | undefined;
     const mayOpen = async (): Promise<void> => {
       access.authorize(caller, "open", call);
-      release = await this.#reserve(caller, call);
+      end = await this.#reserve(caller, call);
       onOpening();
     };
     const settled: OnSettled = (outcome) => {
-      release?.();
+      end?.(outcome.status === "TIMEOUT" ? "unknown" : "known");
       onSettled(outcome);
     };
     inlet.submit(call, settled, { callersScope, mayOpen });
   }
 
-  #reserve(caller: Caller, { groupId, topic: name }: PublishCall): Promise<() => void> {
+  #reserve(caller: Caller, { groupId, topic: name }: PublishCall): Promise<EndOpening> {
     const { groups, topicQuota } = this.#options;
     return topicQuota.reserve(caller, { groupId: groups.get(groupId).id, name });
   }
@@ -198,8 +198,13 @@ export class GuardedBroker implements Broker {
     access.admit(caller);
     const { groupId } = order;
     for (const topic of order.filters) access.authorize(caller, "subscribe", { groupId, topic });
-    access.countConnection(caller);
-    return tails.open(caller, order, peer);
+    const uncount = access.countConnection(caller);
+    try {
+      return await tails.open(caller, order, peer);
+    } catch (error) {
+      uncount(); // the client may use the connection for other calls
+      throw error;
+    }
   }
 
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {

@@ -11,12 +11,12 @@ import { serve, testMetrics } from "./testing/serve.ts";
 /** A gate that calls wait at; `entered` is settled once the first has come. */
 function createGate() {
   const entered = createDeferred<void>();
-  const opened = createDeferred<void>();
-  const pass = (): Promise<void> => {
+  const opened = createDeferred<boolean>();
+  const pass = (): Promise<boolean> => {
     entered.resolve();
     return opened.promise;
   };
-  return { entered: entered.promise, open: opened.resolve, pass };
+  return { entered: entered.promise, open: () => opened.resolve(true), pass };
 }
 
 const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -81,7 +81,7 @@ describe("close", () => {
   });
 
   it("continues to serve during the delay, reports not ready, and closes each connection after its answer", async () => {
-    const server = await serve({ open: () => Promise.resolve() }, { closeDelayMs: 400 });
+    const server = await serve({ open: () => Promise.resolve(true) }, { closeDelayMs: 400 });
     const { hostname, port } = new URL(server.url);
     const kept = connect({ host: hostname, port: Number(port) });
     const received: string[] = [];

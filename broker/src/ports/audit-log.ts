@@ -4,8 +4,11 @@ export interface AuditLine {
   readonly time: number;
   /** What was asked for, such as `open` or `log in`. */
   readonly action: string;
-  /** `left out` stands for lines that were not written; `count` is their number. */
-  readonly outcome: "done" | "refused" | "left out";
+  /**
+   * `begun`: an order of an operator, before it changes anything; `done` or `failed` follows unless the broker dies. `left out` stands for lines that
+   * were not written; `count` is their number.
+   */
+  readonly outcome: "begun" | "done" | "failed" | "refused" | "left out";
   /** `tenant/name`; `anonymous` for somebody without a credential. Undefined for somebody unknown. */
   readonly principal?: string | undefined;
   readonly tenant?: string | undefined;
@@ -20,7 +23,7 @@ export interface AuditLine {
   readonly receiver?: string | undefined;
   readonly subscriptionId?: string | undefined;
   readonly eventId?: string | undefined;
-  /** Of the refusal. */
+  /** Of the refusal or failure. */
   readonly code?: number | undefined;
   readonly reason?: string | undefined;
   readonly count?: number | undefined;

@@ -1,10 +1,12 @@
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { type FileHandle, lstat, open } from "node:fs/promises";
 import { constants } from "node:fs";
 import { describeOwner } from "../lib/system/file-owner.ts";
 
-/** Only its owner reads it. A named pipe is not waited for. */
-const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-const mode = 0o600;
+/** Somebody who may write to the folder must not lead the lines elsewhere by a link. A named pipe is not waited for. */
+export const auditFileFlags =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+/** Only its owner reads it. */
+export const auditFileMode = 0o600;
 
 /** A file that is appended to. After it was moved away, a new one is begun at its path. */
 export class AuditFile {
@@ -41,7 +43,7 @@ export class AuditFile {
     if (this.#handle !== undefined && (await this.#isThere(this.#handle))) return this.#handle;
     await this.close();
     try {
-      this.#handle = await open(this.#path, flags, mode);
+      this.#handle = await open(this.#path, auditFileFlags, auditFileMode);
       return this.#handle;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -51,7 +53,7 @@ export class AuditFile {
 
   async #isThere(handle: FileHandle): Promise<boolean> {
     const own = await handle.stat();
-    const there = await stat(this.#path).catch(() => undefined);
+    const there = await lstat(this.#path).catch(() => undefined);
     return there?.ino === own.ino && there.dev === own.dev;
   }
 }

@@ -11,6 +11,8 @@ import {
   closeSync,
   constants,
   mkdirSync,
+  symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,6 +61,14 @@ it("begins a new file after the old one was moved away", async () => {
   await log.stop(10_000);
   expect([linesOf(`${path}.1`).length, linesOf(path).length]).toEqual([1, 1]);
   expect(readFileSync(path, "utf8")).toContain('"b"');
+});
+
+it("follows no link, and leaves the file behind it as it is", async () => {
+  const [target, path] = [join(folder, "target"), join(folder, "audit.log")];
+  writeFileSync(target, "kept");
+  symlinkSync(target, path);
+  await expect(start(path)).rejects.toThrow(`The audit log ${path} cannot be opened: ELOOP`);
+  expect(readFileSync(target, "utf8")).toBe("kept");
 });
 
 it("does not start with a path that it cannot write", async () => {

@@ -184,6 +184,28 @@ it("bounds the refusals of each principal, and says how many it left out", async
   expect(log.lines).toHaveLength(22);
 });
 
+it("bounds the lines of calls that change nothing and of filters, and writes each change beside them", async () => {
+  const caller = by("client", "MQTT");
+  for (let index = 0; index < 1_000; index += 1) await calls.open(caller, topic);
+  const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1 } as const;
+  const rest = { onConnected: () => {}, will: undefined, expiryMs: 0 };
+  const attached = calls.attach(caller, { ...order, ...rest }, new RecordingPeer());
+  await engine.clock.settle();
+  const attachment = await attached;
+  const [filter] = [parseTopicFilter("a/#")];
+  const options = { qos: 0, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  for (let index = 0; index < 1_000; index += 1) await attachment.subscribe([{ filter, ...options }]);
+  for (let index = 0; index < 100; index += 1) {
+    await calls.close(caller, topic);
+    await calls.close(caller, topic);
+    await calls.open(caller, topic);
+  }
+  const count = (action: string): number => log.lines.filter((line) => line.action === action).length;
+  expect([count("open"), count("close"), count("subscribe")]).toEqual([121, 100, 200]);
+  await engine.clock.advance(leftOutAfterMs);
+  expect(log.lines.at(-1)).toMatchObject({ outcome: "left out", count: 979 + 100 + 800 });
+});
+
 it("says at a stop how many refusals it left out", async () => {
   for (let index = 0; index < 30; index += 1)
     void calls.authenticate("wrong", { address: "192.0.2.1", protocol: "STOMP" });

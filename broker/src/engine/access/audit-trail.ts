@@ -1,4 +1,4 @@
-import { type BrokerError, isBrokerError } from "@stele/wire";
+import { type BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
 import { SourceAllowances } from "../../lib/source-allowances.ts";
 import type { AuditLine, AuditLog } from "../../ports/audit-log.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -14,6 +14,14 @@ const linesOfOneMax = 20;
 const linesMax = 200;
 /** What all may write each second beyond that. */
 const linesPerSecondMax = 50;
+/** Lines about filters of sessions that one principal may have at once. */
+const filterLinesOfOneMax = 200;
+/** What it may have each second beyond that. */
+const filterLinesOfOnePerSecondMax = 5;
+/** Lines about filters of sessions that all may have at once. */
+const filterLinesMax = 2_000;
+/** What all may have each second beyond that. */
+const filterLinesPerSecondMax = 100;
 /** Principals and addresses whose lines are counted. */
 const sourcesMax = 10_000;
 /** Longest time, in milliseconds, until a line says how many were left out. */
@@ -29,6 +37,7 @@ export class AuditTrail {
   readonly #log: AuditLog;
   readonly #clock: Clock;
   readonly #allowances: SourceAllowances;
+  readonly #filterAllowances: SourceAllowances;
   #leftOut = 0;
   #cancel: (() => void) | undefined;
 
@@ -38,6 +47,9 @@ export class AuditTrail {
     const each = { atOnce: linesOfOneMax, perSecond: 1 };
     const all = { atOnce: linesMax, perSecond: linesPerSecondMax };
     this.#allowances = new SourceAllowances({ each, all, sourcesMax }, clock);
+    const eachFilter = { atOnce: filterLinesOfOneMax, perSecond: filterLinesOfOnePerSecondMax };
+    const allFilters = { atOnce: filterLinesMax, perSecond: filterLinesPerSecondMax };
+    this.#filterAllowances = new SourceAllowances({ each: eachFilter, all: allFilters, sourcesMax }, clock);
   }
 
   async start(): Promise<void> {}
@@ -53,12 +65,33 @@ export class AuditTrail {
     return this.#log.findTrouble();
   }
 
-  /** Something was changed. */
+  /** An order begins: if the broker dies, the line shows what may have been changed. */
+  begun(caller: Caller, action: string, subject: AuditSubject): void {
+    this.#write({ ...toSubject(caller), action, outcome: "begun", ...subject });
+  }
+
+  /** What had begun failed. */
+  ended(
+    caller: Caller,
+    { action, error }: { readonly action: string; readonly error: unknown },
+    subject: AuditSubject,
+  ): void {
+    const { code, message: reason } = toBrokerError(error);
+    this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
+  }
+
+  /** Something was changed in the store or on the chain. It costs a write there, so the lines are not bounded. */
   changed(caller: Caller, action: string, subject: AuditSubject): void {
     this.#write({ ...toSubject(caller), action, outcome: "done", ...subject });
   }
 
-  /** An operator looked at something; bounded, as refusals are. */
+  /** A connection has other filters. That costs its client nothing, so the lines are bounded. */
+  filterChanged(caller: Caller, action: string, subject: AuditSubject): void {
+    const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
+    this.#writeSome(caller, line, this.#filterAllowances);
+  }
+
+  /** Somebody looked at something, or asked for what was so before; bounded, as refusals are. */
   looked(caller: Caller, action: string, subject: AuditSubject = {}): void {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "done", ...subject });
   }
@@ -80,9 +113,13 @@ export class AuditTrail {
     this.#writeSome({ principal, address }, { ...who, action: "log in", outcome: "refused", reason });
   }
 
-  #writeSome({ principal, address }: Pick<Caller, "principal" | "address">, line: Omit<AuditLine, "time">): void {
+  #writeSome(
+    { principal, address }: Pick<Caller, "principal" | "address">,
+    line: Omit<AuditLine, "time">,
+    allowances = this.#allowances,
+  ): void {
     const source = principal.kind === "known" ? `principal ${principal.id}` : toNetwork(address ?? "");
-    if (this.#allowances.take(source)) return this.#write(line);
+    if (allowances.take(source)) return this.#write(line);
     this.#leftOut += 1;
     this.#cancel ??= this.#clock.after(leftOutAfterMs, () => this.#writeLeftOut());
   }
@@ -91,7 +128,7 @@ export class AuditTrail {
     this.#cancel = undefined;
     const count = this.#leftOut;
     this.#leftOut = 0;
-    const reason = "too many refusals and looks came at once";
+    const reason = "too many refusals, looks and changes of filters came at once";
     if (count > 0) this.#write({ action: "audit", outcome: "left out", count, reason });
   }
 

@@ -58,7 +58,7 @@ export function createAccess(options: AccessOptions, onChecked: (changed: Change
   const trail = auditLog && new AuditTrail({ auditLog, clock });
   const trails = trail === undefined ? [] : [trail];
   const quotas = keys?.quotas && new Quotas(keys.quotas, clock);
-  const topicQuota = new TopicQuota({ quotas, store, groupIds: ledgers.map(({ groupId }) => groupId) });
+  const topicQuota = new TopicQuota({ quotas, store, clock, groupIds: ledgers.map(({ groupId }) => groupId) });
   if (keys === undefined)
     return { access: new Access({ policy, defaultGroupId, trail }), topicQuota, trail, rings: trails };
   const time = new ForwardClock(clock);

@@ -93,6 +93,15 @@ it("a connection with a session counts", async () => {
   expect(() => calls.admit(caller())).toThrow(refusal);
 });
 
+it("a tail that is refused does not count", async () => {
+  const { calls } = engine.running;
+  const order = { groupId: undefined, filters: ["a"], after: "1-1-1", lastEventId: undefined, onConnected: () => {} };
+  const tailing = calls.tail(caller(), order, new RecordingPeer());
+  const [outcome] = await Promise.allSettled([tailing, engine.clock.settle()]);
+  expect(outcome.status).toBe("rejected");
+  calls.admit(caller());
+});
+
 it("a tail counts, until its connection ends", async () => {
   const { calls } = engine.running;
   const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined, onConnected: () => {} };

@@ -102,7 +102,7 @@ describe("publishes", () => {
 });
 
 const connect = (principal: Known, ended: AbortController): void =>
-  quotas.countConnection({ principal, signal: ended.signal });
+  void quotas.countConnection({ principal, signal: ended.signal });
 
 describe("connections", () => {
   it("count until they end, for all principals of a tenant together", () => {

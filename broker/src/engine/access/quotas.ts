@@ -60,17 +60,24 @@ export class Quotas {
     }
   }
 
-  /** Counts a connection until it has ended; one that is counted already is not again. @throws BrokerError 200301. */
-  countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">): void {
-    if (signal.aborted || this.#connected.has(signal)) return;
+  /**
+   * Counts a connection until it has ended; one that is counted already is not again. Returns what ends that before, to be called once where the
+   * connection is refused. @throws BrokerError 200301.
+   */
+  countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">): () => void {
+    if (signal.aborted || this.#connected.has(signal)) return nothing;
     const accounts = this.#accountsOf(principal);
     for (const account of accounts) checkConnections(account);
-    if (accounts.length === 0) return;
+    if (accounts.length === 0) return nothing;
     this.#connected.add(signal);
     for (const account of accounts) account.connections += 1;
-    signal.addEventListener("abort", () => {
+    const end = (): void => {
+      signal.removeEventListener("abort", end);
+      this.#connected.delete(signal);
       for (const account of accounts) account.connections -= 1;
-    });
+    };
+    signal.addEventListener("abort", end);
+    return end;
   }
 
   /** Waits for the turn of a callback to somebody; undefined where it may be made at once. */
@@ -147,6 +154,8 @@ export class Quotas {
     this.#sweepAt = Math.max(accountsSweptMin, 2 * this.#accounts.size);
   }
 }
+
+const nothing = (): void => {};
 
 function checkRates({ name, quota, publishes, bytes }: Account, now: number): void {
   const [forEvents, forBytes] = [publishes?.waitMs(now) ?? 0, bytes?.waitMs(now) ?? 0];

@@ -7,9 +7,10 @@ import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { AttachOrder, PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
-import { TestEngine } from "../testing/test-engine.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
+import { unknownCountedMs } from "./topic-quota.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const rules: readonly AccessRule[] = [
@@ -22,7 +23,7 @@ let engine: TestEngine;
 afterEach(() => engine.stop());
 
 /** Principals p0 to p6 of a tenant, and one of another. */
-async function start(acme: QuotaTable["tenants"][string]): Promise<void> {
+async function start(acme: QuotaTable["tenants"][string], options: TestEngineOptions = {}): Promise<void> {
   const apiKeys = new MemoryApiKeys();
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
   for (let index = 0; index < 8; index += 1) {
@@ -31,7 +32,7 @@ async function start(acme: QuotaTable["tenants"][string]): Promise<void> {
     await apiKeys.insertApiKey({ ...key, ...times }, 10);
   }
   const quotas = { tenants: { acme }, principals: {} };
-  engine = await TestEngine.start({ keys: { apiKeys, roles: new Map([["all", rules]]), quotas, sha256 } });
+  engine = await TestEngine.start({ keys: { apiKeys, roles: new Map([["all", rules]]), quotas, sha256 }, ...options });
 }
 
 function caller(index: number): Caller {
@@ -85,6 +86,22 @@ it("a hundred publishes that open their topics open exactly as many", async () =
   expect(outcomes.filter(({ status }) => status === "REFUSED")).toEqual(
     Array.from({ length: 90 }, () => ({ status: "REFUSED", error: refusal("10 topics") })),
   );
+});
+
+it("counts a topic that the chain has and the index does not have yet", async () => {
+  await start({ topics: 2 }, { confirmations: 20 });
+  const openInTime = async (topic: string) => {
+    const opened = Promise.allSettled([open(0, topic)]);
+    await engine.clock.advance(100_000);
+    return reasons(await opened);
+  };
+  const unknown = [expect.objectContaining({ code: 200_201 })];
+  expect(await openInTime("acme/1")).toEqual(unknown);
+  expect(await openInTime("acme/2")).toEqual(unknown);
+  expect(await openInTime("acme/2")).toEqual(unknown);
+  expect(await openInTime("acme/3")).toEqual([refusal("2 topics")]);
+  await engine.clock.advance(unknownCountedMs);
+  expect(await openInTime("acme/3")).toEqual(unknown);
 });
 
 it("a hundred callers of a tenant make exactly as many subscriptions, and another one after an end", async () => {

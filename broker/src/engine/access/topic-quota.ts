@@ -1,6 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import { prefixesOf } from "../../domain/tenant-names.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Caller } from "./caller.ts";
 import { overTopicQuota, type Quotas } from "./quotas.ts";
@@ -10,6 +11,7 @@ export interface TopicQuotaOptions {
   readonly quotas: Quotas | undefined;
   readonly store: Pick<Store, "countTopics">;
   readonly groupIds: readonly GroupId[];
+  readonly clock: Pick<Clock, "after">;
 }
 
 /** A topic that somebody opens, and that is not in the index. */
@@ -18,7 +20,13 @@ export interface Opening {
   readonly name: string;
 }
 
-const nothing = (): void => {};
+/** To be called once the topic is in the index or surely not opened; `unknown` if the chain may still open it. */
+export type EndOpening = (fate: "known" | "unknown") => void;
+
+/** How long an opening that may still come is counted, in milliseconds. By then the index has it, or the chain has dropped it. */
+export const unknownCountedMs = 600_000;
+
+const nothing: EndOpening = () => {};
 
 /**
  * Bounds the topics of each tenant: those in the index of all nodes, and those that this node opens meanwhile. Nodes that open topics of one tenant in the
@@ -33,8 +41,8 @@ export class TopicQuota {
     this.#options = options;
   }
 
-  /** Counts a topic that is about to be opened. Call what it returns once the topic is in the index, or is not opened. @throws BrokerError 200301. */
-  async reserve({ principal }: Pick<Caller, "principal">, opening: Opening): Promise<() => void> {
+  /** Counts a topic that is about to be opened, until what it returns is called. @throws BrokerError 200301. */
+  async reserve({ principal }: Pick<Caller, "principal">, opening: Opening): Promise<EndOpening> {
     const tenant = principal.kind === "known" ? principal.tenant : undefined;
     const max = tenant === undefined ? undefined : this.#options.quotas?.topicsMax(tenant);
     if (tenant === undefined || max === undefined) return nothing;
@@ -44,14 +52,18 @@ export class TopicQuota {
   async #reserve(
     opening: Opening,
     { tenant, max }: { readonly tenant: string; readonly max: number },
-  ): Promise<() => void> {
+  ): Promise<EndOpening> {
     const openings = this.#openings.get(tenant) ?? new Set();
     const isFull = (await this.#count(tenant, openings)) >= max;
     if (isFull && !isOpening(opening, openings)) throw overTopicQuota(tenant, max);
     this.#openings.set(tenant, openings.add(opening));
-    return () => {
+    const end = (): void => {
       openings.delete(opening);
       if (openings.size === 0 && this.#openings.get(tenant) === openings) this.#openings.delete(tenant);
+    };
+    return (fate) => {
+      if (fate === "known") end();
+      else this.#options.clock.after(unknownCountedMs, end);
     };
   }
 

@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { AuditLine } from "../../ports/audit-log.ts";
+import { BrokerError } from "@stele/wire";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { formatKeyCredential } from "../access/credential.ts";
 import type { Caller } from "../access/caller.ts";
 import type { PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
+import { withCalls } from "../testing/with-sessions.ts";
 import type { Operator } from "./operator.ts";
 
 const secret = "s".repeat(43);
@@ -20,6 +24,8 @@ const sha256 = (text: string): string => text;
 let lines: AuditLine[];
 let engine: TestEngine;
 let operator: Operator;
+/** Called before the store moves a subscription. */
+let moves: (key: { readonly id: string }) => Promise<void>;
 beforeEach(async () => {
   lines = [];
   const apiKeys = new MemoryApiKeys();
@@ -29,7 +35,15 @@ beforeEach(async () => {
     await apiKeys.insertApiKey({ ...own, ...times }, 10);
   }
   const auditLog = { write: (line: AuditLine) => void lines.push(line), findTrouble: () => undefined };
-  engine = await TestEngine.start({ keys: { apiKeys, roles, sha256 }, auditLog });
+  moves = async () => {};
+  const memory = createMemoryStore();
+  const store = withCalls(memory, {
+    moveSubscription: async (key, ...rest) => {
+      await moves(key);
+      return memory.moveSubscription(key, ...rest);
+    },
+  });
+  engine = await TestEngine.start({ keys: { apiKeys, roles, sha256 }, auditLog, store });
   ({ operator } = engine.running);
 });
 afterEach(() => engine.stop());
@@ -79,17 +93,47 @@ it("writes down an order by its kind, and no dry run", async () => {
   const [id] = (await subscribeTwice()) as [string];
   await settle(operator.orderSubscription(by("admin"), id, { ...pause, isDryRun: true }));
   await settle(operator.orderSubscription(by("admin"), id, pause));
+  const line = { principal: "admin", protocol: "admin", action: "pause", subscriptionId: id };
   expect(lines).toMatchObject([
-    { principal: "admin", protocol: "admin", action: "pause", outcome: "done", subscriptionId: id },
+    { ...line, outcome: "begun" },
+    { ...line, outcome: "done" },
   ]);
 });
 
 it("writes down each subscription that an order for a search changed", async () => {
   const made = await subscribeTwice();
   await settle(operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page }));
-  const written = lines.map(({ action, subscriptionId }) => ({ action, subscriptionId }));
-  expect(written).toHaveLength(made.length);
-  expect(written).toEqual(expect.arrayContaining(made.map((subscriptionId) => ({ action: "pause", subscriptionId }))));
+  for (const id of made) {
+    const own = lines.filter(({ subscriptionId }) => subscriptionId === id);
+    expect(own.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual(["pause begun", "pause done"]);
+  }
+  expect(lines).toHaveLength(2 * made.length);
+});
+
+it("writes down an order before it changes anything, and each result at once", async () => {
+  const made = await subscribeTwice();
+  const { promise: late, resolve } = createDeferred<void>();
+  moves = async (key) => {
+    expect(lines).toContainEqual(expect.objectContaining({ outcome: "begun", subscriptionId: key.id }));
+    if (key.id === made[1]) await late;
+  };
+  const ordered = operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page });
+  await engine.clock.settle();
+  await engine.clock.advance(2_000);
+  expect(lines.map(({ outcome, subscriptionId }) => `${outcome} ${subscriptionId}`).toSorted()).toEqual(
+    [`begun ${made[0]}`, `begun ${made[1]}`, `done ${made[0]}`].toSorted(),
+  );
+  resolve();
+  await ordered;
+});
+
+it("writes down why an order failed", async () => {
+  const [id] = (await subscribeTwice()) as [string];
+  moves = async () => {
+    throw new BrokerError("storeUnreachable");
+  };
+  await expect(settle(operator.orderSubscription(by("admin"), id, pause))).rejects.toThrow();
+  expect(lines).toMatchObject([{ outcome: "begun" }, { action: "pause", outcome: "failed", code: 200_207 }]);
 });
 
 it("writes down who is refused an order or a look, also a look at an event that he may read as a client, and what an operator looks at", async () => {

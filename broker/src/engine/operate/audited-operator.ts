@@ -28,7 +28,7 @@ interface Audited {
   readonly subject?: AuditSubject;
 }
 
-/** Writes down what operators order, look at and are refused, beside the operator that serves them. */
+/** Writes down what operators look at and are refused, beside the operator that serves them. Orders are written down as they are carried out. */
 export class AuditedOperator implements Operator {
   readonly #calls: Operator;
   readonly #trail: AuditTrail;
@@ -48,18 +48,14 @@ export class AuditedOperator implements Operator {
     return this.#look(audited, () => this.#calls.getSubscription(caller, id));
   }
 
-  async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
+  orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
     const audited = { caller, action: call.order.kind, subject: { subscriptionId: id } };
-    const result = await this.#ask(audited, () => this.#calls.orderSubscription(caller, id, call));
-    this.#ordered(caller, call, result);
-    return result;
+    return this.#ask(audited, () => this.#calls.orderSubscription(caller, id, call));
   }
 
-  async orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
+  orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
     const audited = { caller, action: rest.order.kind, subject: { groupId: call.groupId } };
-    const page = await this.#ask(audited, () => this.#calls.orderSubscriptions(caller, call, rest));
-    for (const result of page.items) this.#ordered(caller, rest, result);
-    return page;
+    return this.#ask(audited, () => this.#calls.orderSubscriptions(caller, call, rest));
   }
 
   listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>> {
@@ -107,12 +103,6 @@ export class AuditedOperator implements Operator {
       this.#trail.failed(caller, { action, error });
       throw error;
     }
-  }
-
-  /** An order that was refused for its subscription, or that changes nothing, is no change. */
-  #ordered(caller: Caller, { order, isDryRun }: OrderCall, { id, error }: OrderResult): void {
-    if (isDryRun || error !== undefined) return;
-    this.#trail.changed(caller, order.kind, { subscriptionId: id });
   }
 
   async #look<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {

@@ -22,10 +22,10 @@ import type {
   TopicDetails,
   TopicsCall,
 } from "./calls.ts";
+import type { Orders } from "./audited-orders.ts";
 import type { Figure, Figures } from "./figures.ts";
 import type { SessionFinder } from "./session-finder.ts";
 import type { SubscriptionFinder } from "./subscription-finder.ts";
-import type { SubscriptionOperator } from "./subscription-operator.ts";
 import type { TopicFinder } from "./topic-finder.ts";
 
 /** What operators ask of the broker. Each call asks for the right to administer (100701, 100702) first. */
@@ -53,7 +53,7 @@ export interface GuardedOperatorOptions {
   readonly access: Access;
   readonly groups: Groups;
   readonly finder: SubscriptionFinder;
-  readonly orders: SubscriptionOperator;
+  readonly orders: Orders;
   readonly sessions: SessionFinder;
   readonly topics: TopicFinder;
   readonly events: Pick<EventQuery, "get">;
@@ -88,7 +88,7 @@ export class GuardedOperator implements Operator {
 
   async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
     this.#authorize(caller);
-    return this.#options.orders.order(id, call);
+    return this.#options.orders.order(caller, id, call);
   }
 
   async orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
@@ -97,7 +97,7 @@ export class GuardedOperator implements Operator {
     const results: OrderResult[] = [];
     for (let start = 0; start < items.length; start += ordersAtOnceMax) {
       const chunk = items.slice(start, start + ordersAtOnceMax);
-      results.push(...(await Promise.all(chunk.map((view) => this.#order(view, rest)))));
+      results.push(...(await Promise.all(chunk.map((view) => this.#order(caller, view, rest)))));
     }
     return { items: results, next };
   }
@@ -158,9 +158,9 @@ export class GuardedOperator implements Operator {
     return this.#options.figures.list();
   }
 
-  async #order({ subscription: { id } }: SubscriptionView, call: OrderCall): Promise<OrderResult> {
+  async #order(caller: Caller, { subscription: { id } }: SubscriptionView, call: OrderCall): Promise<OrderResult> {
     try {
-      return await this.#options.orders.order(id, call);
+      return await this.#options.orders.order(caller, id, call);
     } catch (error) {
       return { id, events: 0, error };
     }

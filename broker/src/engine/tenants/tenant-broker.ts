@@ -52,11 +52,11 @@ export class TenantBroker implements Broker {
     this.#real = real;
   }
 
-  open(caller: Caller, call: TopicCall): Promise<void> {
+  open(caller: Caller, call: TopicCall): Promise<boolean> {
     return this.#onTopic(caller, call, (real) => this.#real.open(caller, real));
   }
 
-  close(caller: Caller, call: TopicCall): Promise<void> {
+  close(caller: Caller, call: TopicCall): Promise<boolean> {
     return this.#onTopic(caller, call, (real) => this.#real.close(caller, real));
   }
 

@@ -7,7 +7,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ListCall, ListResult, TopicCall } from "../broker.ts";
 import type { Group, Groups, TopicState } from "../group.ts";
-import { notIndexed } from "../publish/refusals.ts";
+import { isFateUnknown, notIndexed } from "../publish/refusals.ts";
 import { Deadline } from "../time.ts";
 
 /** INTERFACE.md, Limits: pageSize lies in the open range (0,100), else it is 10. */
@@ -20,7 +20,10 @@ export interface TopicServiceOptions {
   readonly clock: Clock;
 }
 
-type ReserveTopic = (opening: { readonly groupId: GroupId; readonly name: TopicName }) => Promise<() => void>;
+type ReserveTopic = (opening: {
+  readonly groupId: GroupId;
+  readonly name: TopicName;
+}) => Promise<(fate: "known" | "unknown") => void>;
 
 /** Opens, closes and describes topics. */
 export class TopicService {
@@ -30,29 +33,34 @@ export class TopicService {
     this.#options = options;
   }
 
-  /** `reserve` counts a topic that is not there yet, throws to refuse it, and returns what to call in the end. */
-  async open(call: TopicCall, reserve: ReserveTopic): Promise<void> {
+  /** `reserve` counts a topic that is not there yet, throws to refuse it, and returns what to call in the end. Answers whether it was not open before. */
+  async open(call: TopicCall, reserve: ReserveTopic): Promise<boolean> {
     const name = parseTopicName(call.topic);
     const group = this.#options.groups.get(call.groupId);
     const topic = await group.findTopic(name);
-    if (topic !== undefined && !topic.closed) return;
+    if (topic !== undefined && !topic.closed) return false;
     const release = topic === undefined ? await reserve({ groupId: group.id, name }) : undefined;
     try {
       await this.#change(group, { name, closed: false }, (signal) => group.ledger.openTopic(name, signal));
-    } finally {
-      release?.();
+      release?.("known");
+    } catch (error) {
+      release?.(isFateUnknown(error) ? "unknown" : "known");
+      throw error;
     }
+    return true;
   }
 
-  async close(call: TopicCall): Promise<void> {
+  /** Answers whether it was open before. */
+  async close(call: TopicCall): Promise<boolean> {
     const name = parseTopicName(call.topic);
     const group = this.#options.groups.get(call.groupId);
     const topic = await group.getTopic(name);
-    if (topic.closed) return;
+    if (topic.closed) return false;
     const wanted = { name, closed: true };
     await group.transactions.closing(name, () =>
       this.#change(group, wanted, (signal) => group.ledger.closeTopic(name, signal)),
     );
+    return true;
   }
 
   async exist(call: TopicCall): Promise<boolean> {

@@ -68,6 +68,7 @@ it("aborts the caller's signal when the connection ends, also during a call", as
       signal.addEventListener("abort", () => ended.resolve());
       socket.destroy();
       await ended.promise;
+      return true;
     },
   });
   const { hostname, port } = new URL(server.url);

@@ -40,13 +40,13 @@ describe("the answer to a batch", () => {
   });
 
   it("reports the result of every change, even beyond the size limit", async () => {
-    const read = createDeferred<void>();
+    const read = createDeferred<boolean>();
     await using server = await serve({
       getEvent: () => Promise.resolve(toEvent(rpcAnswerBytesMax)),
       open: () => read.promise,
     });
     const asked = answer(server.url, [call("open", 1), call("getEvent", 2), call("getEvent", 3)]);
-    setImmediate(() => read.resolve());
+    setImmediate(() => read.resolve(true));
     const answers = (await asked) as readonly RpcAnswer[]; // A batch.
     expect(answers[0]).toEqual({ jsonrpc: "2.0", id: 1, result: "true" });
   });
@@ -94,9 +94,9 @@ describe("bodies", () => {
   });
 
   it("are refused while others fill the memory, unless they are small", async () => {
-    const gate = createDeferred<void>();
+    const gate = createDeferred<boolean>();
     const began = createDeferred<void>();
-    const open_ = (): Promise<void> => {
+    const open_ = (): Promise<boolean> => {
       began.resolve();
       return gate.promise;
     };
@@ -106,14 +106,14 @@ describe("bodies", () => {
     await began.promise;
     expect(await sendRaw(server.url, [long])).toContain('"code":200300');
     expect(await answer(server.url, call("exist", 1))).toMatchObject({ result: "true" });
-    gate.resolve();
+    gate.resolve(true);
     expect(await first).toMatch(/true$/);
   });
 
   it("release their memory with the answer", async () => {
     let read: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (one: () => number) => (read = one) };
-    await using server = await serve({ open: () => Promise.resolve(void (held = read?.() ?? 0)) }, { metrics });
+    await using server = await serve({ open: async () => (held = read?.() ?? 0) > 0 }, { metrics });
     let held = 0;
     await sendRaw(server.url, [toPost("/rest/open", Buffer.from(`topic=a&x=${"x".repeat(100_000)}`), form)]);
     expect(held).toBeGreaterThanOrEqual(100_000);
@@ -135,6 +135,7 @@ describe("pipelined requests", () => {
         if (running === pipelinedRunningMax + 1) setImmediate(() => gate.resolve());
         await gate.promise;
         running -= 1;
+        return true;
       },
     });
     const socket = open(server.url);
@@ -166,7 +167,7 @@ describe("pipelined requests", () => {
   });
 
   it("count their short answers while these wait behind another", async () => {
-    const [gate, answered] = [createDeferred<void>(), createDeferred<void>()];
+    const [gate, answered] = [createDeferred<boolean>(), createDeferred<void>()];
     let held: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
     const getEvent = () => {
@@ -179,7 +180,7 @@ describe("pipelined requests", () => {
     socket.write(`GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n${get}`);
     await answered.promise;
     expect(held?.()).toBeGreaterThan(smallBytesMax / 2);
-    gate.resolve();
+    gate.resolve(true);
     await once(socket.resume(), "close");
     expect(held?.()).toBe(0);
   });

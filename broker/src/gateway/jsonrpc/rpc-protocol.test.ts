@@ -187,6 +187,7 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
         await allowed.promise;
         await new Promise(setImmediate);
         running -= 1;
+        return true;
       },
     });
     const members = Array.from({ length: 600 }, (_, id) => call({ id, params: [`t${id}`] }));

@@ -109,8 +109,8 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
       return Promise.resolve(result);
     };
   const broker = createFakeBroker({
-    open: record("open", undefined),
-    close: record("close", undefined),
+    open: record("open", true),
+    close: record("close", true),
     exist: record("exist", true),
     state: record("state", sampleTopic),
     list: record("list", { total: 1, topics: [sampleTopic], pageIndex: 0, pageSize: 10 }),

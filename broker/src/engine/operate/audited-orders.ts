@@ -1,0 +1,40 @@
+import type { AuditTrail } from "../access/audit-trail.ts";
+import type { Caller } from "../access/caller.ts";
+import type { OrderCall, OrderResult } from "./calls.ts";
+import type { SubscriptionOperator } from "./subscription-operator.ts";
+
+/** Carries out the orders of callers that have the right to them. */
+export interface Orders {
+  order(caller: Caller, id: string, call: OrderCall): Promise<OrderResult>;
+}
+
+export function createOrders(operator: SubscriptionOperator, trail: AuditTrail | undefined): Orders {
+  if (trail !== undefined) return new AuditedOrders(operator, trail);
+  return { order: (_caller, id, call) => operator.order(id, call) };
+}
+
+/** Writes down each order before it is carried out and what became of it, one after the other also where an order concerns many subscriptions. */
+class AuditedOrders implements Orders {
+  readonly #operator: SubscriptionOperator;
+  readonly #trail: AuditTrail;
+
+  constructor(operator: SubscriptionOperator, trail: AuditTrail) {
+    this.#operator = operator;
+    this.#trail = trail;
+  }
+
+  async order(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
+    if (call.isDryRun) return this.#operator.order(id, call);
+    const action = call.order.kind;
+    const subject = { subscriptionId: id };
+    this.#trail.begun(caller, action, subject);
+    try {
+      const result = await this.#operator.order(id, call);
+      this.#trail.changed(caller, action, subject);
+      return result;
+    } catch (error) {
+      this.#trail.ended(caller, { action, error }, subject);
+      throw error;
+    }
+  }
+}
