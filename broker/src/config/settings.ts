@@ -310,7 +310,7 @@ export const settings = {
   }),
   callbackSubscriptionsPerReceiverMax: integer({
     section: "Callbacks",
-    description: "Subscriptions to one receiver (scheme, host and port); further ones get error 200301.",
+    description: "Subscriptions of all tenants to one receiver (scheme, host and port); further ones get error 200301.",
     default: 1000,
     unit: "subscriptions",
     min: 1,

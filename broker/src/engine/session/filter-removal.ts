@@ -44,7 +44,7 @@ export class FilterRemoval {
 
   #findConnected(id: SubscriptionId): Found | undefined {
     for (const [name, { session, principal }] of this.#parts.connected) {
-      if (session.filters.some((filter) => filter.id === id)) return { name, owner: ownerOf(principal) };
+      if (session.hasFilterId(id)) return { name, owner: ownerOf(principal) };
     }
     return undefined;
   }

@@ -2,7 +2,7 @@ import type { Event } from "../../domain/event.ts";
 import { FilterMap } from "../../domain/filter-map.ts";
 import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
-import type { SessionProtocol } from "../../domain/subscription.ts";
+import type { SessionProtocol, SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Position } from "../../domain/position.ts";
@@ -43,6 +43,11 @@ export class FilterSet {
 
   find(text: TopicFilter): StoredFilter | undefined {
     return this.#filters.get(text);
+  }
+
+  hasId(id: SubscriptionId): boolean {
+    for (const filter of this.#filters.values()) if (filter.id === id) return true;
+    return false;
   }
 
   put(filter: StoredFilter): void {

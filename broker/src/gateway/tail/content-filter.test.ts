@@ -1,3 +1,6 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { Event } from "../../domain/event.ts";
 import { toPosition } from "../../domain/position.ts";
@@ -92,3 +95,23 @@ test("has a longest text and a highest number of conditions", () => {
   expect(() => ContentFilter.parse(conditions.join("&&"))).toThrow("more than 16 conditions");
   expect(() => ContentFilter.parse(conditions.slice(1).join("&&"))).not.toThrow();
 });
+
+test("keeps no event that it has read", async () => {
+  const filter = ContentFilter.parse("$.status == 'paid'");
+  const read = (): WeakRef<Event> => {
+    const event = toEvent(order);
+    expect(filter.matches(event)).toBe(true);
+    return new WeakRef(event);
+  };
+  const kept = read();
+  await turn(); // a reference that was made in this turn holds its event
+  collectGarbage();
+  expect(kept.deref()).toBeUndefined();
+});
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
+  collect();
+}

@@ -17,20 +17,25 @@ const noJson = Symbol("no JSON");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Contents of the newest events, so that thousands of tails read each one once. A value may take 50 times the memory of its text. */
+/**
+ * Contents of the newest events, so that thousands of tails read each one once. A value may take 50 times the memory of its text. The events, and
+ * their batches, are not kept by that.
+ */
 class RecentContents {
-  #kept = new Map<Event, unknown>();
+  #kept = new WeakMap<Event, { readonly content: unknown }>();
   #bytes = 0;
 
   of(event: Event): unknown {
-    if (this.#kept.has(event)) return this.#kept.get(event);
+    const known = this.#kept.get(event);
+    if (known !== undefined) return known.content;
     const content = parseContent(event.content);
-    this.#bytes += event.content.byteLength + parsedOverheadBytes;
-    if (this.#bytes > parsedBytesMax) {
-      this.#kept = new Map();
-      this.#bytes = event.content.byteLength;
+    const bytes = event.content.byteLength + parsedOverheadBytes;
+    if (this.#bytes + bytes > parsedBytesMax) {
+      this.#kept = new WeakMap();
+      this.#bytes = 0;
     }
-    this.#kept.set(event, content);
+    this.#bytes += bytes;
+    this.#kept.set(event, { content });
     return content;
   }
 }
