@@ -9,7 +9,6 @@ import type { Store } from "../../ports/store.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Group } from "../group.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
-import { BlockTimes } from "./block-times.ts";
 
 /** Time between two measurements, in milliseconds. */
 const measureEveryMs = 10_000;
@@ -43,14 +42,12 @@ interface Waiting {
 export class DeliveryLag {
   readonly #options: DeliveryLagOptions;
   readonly #trouble: ReportedTrouble;
-  readonly #times: BlockTimes;
   #lags: ReadonlyMap<GroupId, Lag> = new Map();
   #cancelTimer: (() => void) | undefined;
   #isStopped = false;
 
   constructor(options: DeliveryLagOptions) {
     this.#options = options;
-    this.#times = new BlockTimes(options.clock);
     this.#trouble = new ReportedTrouble(options.logger, "delivery lag not measured", "delivery lag measured again");
   }
 
@@ -105,7 +102,7 @@ export class DeliveryLag {
     await counts.read();
     const events = counts.get(subscription);
     if (events === 0) return noLag;
-    const at = await this.#times.find(group, blockOf(position));
+    const at = await group.times.find(blockOf(position));
     return { events, seconds: at === undefined ? undefined : Math.max(0, this.#options.clock.now() - at) / 1_000 };
   }
 }
