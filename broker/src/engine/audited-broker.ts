@@ -22,7 +22,6 @@ import type {
   OnTransactionSettled,
   ProofResult,
   PublishCall,
-  ReleaseCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
   SubscribeCall,
@@ -30,6 +29,7 @@ import type {
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
+import type { ReleaseCall } from "./key-session.ts";
 import type { Peer } from "./session/peer.ts";
 
 /** A call as the audit log names it. */

@@ -11,6 +11,7 @@ import type { SkippedEntry, TopicPage } from "../ports/store.ts";
 import type { Caller, Principal } from "./access/caller.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
+import type { KeySession, ReleaseCall } from "./key-session.ts";
 import type { Peer } from "./session/peer.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
@@ -44,20 +45,6 @@ export interface Placement {
   readonly onOpening: (() => void) | undefined;
   /** Whatever is submitted from now on comes after it. Called within `submit` if the topic is known. */
   readonly onPlaced: () => void;
-}
-
-/** A session as the owner of publish keys. */
-export interface KeySession {
-  readonly id: string;
-  /** Of its connection, read when a key is written; undefined if no connection publishes under the key. */
-  readonly epoch?: number | undefined;
-}
-
-/** A key of a session. */
-export interface ReleaseCall {
-  readonly groupId: string | undefined;
-  readonly session: KeySession;
-  readonly key: string;
 }
 
 /** `TIMEOUT`: the transaction was sent, and whether it was included is not known yet; the event may still come. */

@@ -22,7 +22,6 @@ import type {
   OnTransactionSettled,
   ProofResult,
   PublishCall,
-  ReleaseCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
   SubscribeCall,
@@ -30,6 +29,7 @@ import type {
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
+import type { ReleaseCall } from "./key-session.ts";
 import type { EndOpening, TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
 import type { Inlet } from "./publish/inlet.ts";

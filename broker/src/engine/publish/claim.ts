@@ -1,6 +1,6 @@
 import type { KeyClaim, TakenKey } from "../../ports/publish-keys.ts";
 import type { SessionId, SessionKey } from "../../ports/session-store.ts";
-import type { KeySession } from "../broker.ts";
+import type { KeySession } from "../key-session.ts";
 
 /** What the ledger asks for a whole transaction. */
 export function mayAllStart(claims: readonly Claim[]): (() => boolean) | undefined {

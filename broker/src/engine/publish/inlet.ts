@@ -3,7 +3,8 @@ import { type Event, type EventPayload, type Extensions, toPassingEvent } from "
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
-import type { OnSettled, OnTransactionSettled, PublishCall, ReleaseCall } from "../broker.ts";
+import type { OnSettled, OnTransactionSettled, PublishCall } from "../broker.ts";
+import type { ReleaseCall } from "../key-session.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Batcher, TopicEvent } from "./batcher.ts";

@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
-import type { KeySession } from "../broker.ts";
+import type { KeySession } from "../key-session.ts";
 import { fenceOf } from "./claim.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 

@@ -26,7 +26,6 @@ import type {
   PublishCall,
   PublishOutcome,
   PublishResult,
-  ReleaseCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
   SubscribeCall,
@@ -35,6 +34,7 @@ import type {
   TransactionOutcome,
   UnsubscribeCall,
 } from "../broker.ts";
+import type { ReleaseCall } from "../key-session.ts";
 import { realOf } from "../event-view.ts";
 import type { Peer } from "../session/peer.ts";
 import { attachInTenant } from "./tenant-attach.ts";
