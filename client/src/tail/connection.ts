@@ -70,7 +70,11 @@ export class Connection {
     if (!response.ok || !isStream || response.body === null) {
       throw findException(await readAnswer(response)) ?? toStrangeAnswer(this.#url, `status ${response.status}`);
     }
-    this.#reader = response.body.getReader();
+    const reader = response.body.getReader();
+    this.#reader = reader;
+    // Node 20 may forget the signal of a request once it is answered.
+    const cancel = (): void => void reader.cancel().catch(() => {});
+    this.#ending.signal.addEventListener("abort", cancel, { once: true });
   }
 
   /** Ends the connection if nothing comes for too long. */
@@ -80,7 +84,9 @@ export class Connection {
       () => new SteleError(`${this.#url} sent nothing for ${silenceMsMax / 1000} s`, { retry: true }),
     );
     try {
-      return await task();
+      const result = await task();
+      this.#ending.signal.throwIfAborted();
+      return result;
     } catch (error) {
       this.#signal?.throwIfAborted();
       if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
