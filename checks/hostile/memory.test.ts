@@ -21,6 +21,13 @@ const target = `0x${"aa".repeat(20)}`;
 /** Code that calls itself twice with all its gas, and so runs until it is stopped. */
 const endlessCall = [{ to: target }, "latest", { [target]: { code: "0x5f5f5f5f5f305af1505f5f5f5f5f305af150" } }];
 
+/** CONNECT of MQTT 5.0 for a clean session with an identifier of the broker's choice. */
+const mqttConnect = Buffer.from("100d00044d51545405020000000000", "hex");
+/** The beginning of a PUBLISH of 500,000 bytes: its last kilobyte does not come. */
+const unfinishedPublish = Buffer.concat([Buffer.from("30a0c21e00016100", "hex"), Buffer.alloc(499_000, "x")]);
+const stompConnect = "CONNECT\naccept-version:1.2\nhost:x\n\n\0";
+const unfinishedSend = `SEND\ndestination:honest\n\n${"x".repeat(499_000)}`;
+
 interface Member {
   readonly result?: { readonly eventId?: string };
   readonly error?: { readonly data: { readonly code: number; readonly message: string } };
@@ -28,14 +35,17 @@ interface Member {
 
 /** A broker with one event of 64 KiB, and an honest caller beside the attack. */
 async function startVictim() {
-  const world = await embeddedWorld.start();
+  const world = await embeddedWorld.start({ env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
   const { url, pid } = world.broker;
   await world.client.open("honest");
   const { eventId } = await world.client.publish("honest", "x".repeat(65_536));
   const short = await world.client.publish("honest", "x".repeat(12_000));
   const honest = new HonestCaller({ url, pid }, "honest");
   const attackers = new Attackers(url);
+  const addressOf = (protocol: "MQTT" | "STOMP"): string =>
+    new RegExp(`^ {2}${protocol} +(\\w+:\\S+:\\d+)$`, "m").exec(world.broker.stderr())?.[1] ?? "";
   return {
+    addressOf,
     eventId,
     shortEventId: short.eventId,
     attackers,
@@ -142,6 +152,16 @@ describe("connections that hold memory", () => {
     await using victim = await startVictim();
     const head = toHead("/rest/publish", { type: json["content-type"], length: mebibyte });
     await victim.attackers.send(600, [head, Buffer.alloc(mebibyte - 1, " ")]);
+    await expectUnharmed(victim);
+  });
+
+  it.each([
+    ["MQTT", [mqttConnect, unfinishedPublish]],
+    ["STOMP", [stompConnect, unfinishedSend]],
+  ] as const)("1,500 packets or frames of 500 kB that never end, by %s", async (protocol, pieces) => {
+    await using victim = await startVictim();
+    using attackers = new Attackers(victim.addressOf(protocol));
+    await attackers.send(1500, pieces);
     await expectUnharmed(victim);
   });
 
