@@ -112,6 +112,18 @@ describe("the event loop under every request", () => {
     expect(delay).toBeLessThan(delayMsMax);
   });
 
+  it("an order for 500 subscriptions as a dry run, counted together", async () => {
+    const path = "/admin/v1/subscriptions/resume?all=true&dryRun=true&limit=500";
+    let items: readonly { readonly events: number }[] = [];
+    const delay = await delayDuring(async () => {
+      const answer = await world().client.http.send({ method: "POST", path });
+      ({ items } = answer.json() as { items: typeof items }); // As the admin API documents it.
+    });
+    expect(new Set(items.map(({ events: counted }) => counted)).size).toBe(1);
+    expect(items).toHaveLength(patternCount);
+    expect(delay).toBeLessThan(delayMsMax);
+  });
+
   it("a publish with 70,000 extensions that are not text", async () => {
     const extensions = Object.fromEntries(range(70_000).map((index) => [`svc-${index}`, 1]));
     const params = { topic: topicOf(1), content: "eA==", extensions };

@@ -1,5 +1,5 @@
 import type { Subscription } from "../domain/subscription.ts";
-import type { TimeSlices } from "../lib/time-slices.ts";
+import type { Pauses } from "../lib/time-slices.ts";
 import type { Store } from "../ports/store.ts";
 
 /** Maximum number of subscriptions per read. */
@@ -8,7 +8,7 @@ const subscriptionsReadMax = 500;
 /** Every subscription in the store, page by page. */
 export async function* subscriptionsOf(parts: {
   readonly store: Store;
-  readonly slices: TimeSlices;
+  readonly slices: Pauses;
 }): AsyncIterable<Subscription> {
   const { store, slices } = parts;
   for (let after: Subscription["id"] | undefined; ; ) {

@@ -18,11 +18,16 @@ export interface Turns {
   soon(action: () => void): void;
 }
 
+/** Where work pauses between its steps. */
+export interface Pauses {
+  pause(): Promise<void> | undefined;
+}
+
 /**
  * Cuts long work into slices, so that it never blocks the event loop for long. All workers share one object. Each calls `pause` between its steps
  * and waits there when the slice of this turn is used up. Tasks resume in the order in which they paused.
  */
-export class TimeSlices {
+export class TimeSlices implements Pauses {
   readonly #turns: Turns;
   readonly #waiting = new Set<() => void>();
   /** Start of this turn's slice; undefined before any work. */

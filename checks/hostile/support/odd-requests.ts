@@ -53,6 +53,9 @@ export function oddRequest(values: OddValues): HttpRequest {
     rpcOdd,
     rpcBatch,
     admin,
+    adminOfOne,
+    adminOrder,
+    tail,
     chain,
     chain,
     chain,
@@ -189,6 +192,53 @@ function admin(values: OddValues): HttpRequest {
     method: random.pick(["GET", "GET", "POST"]),
     path: `${path}?${toQuery({ [name]: wellFormed(text) })}${random.pick([`&${name}=1&%=%ff`, ""])}`,
   };
+}
+
+/** A look at one subscription, event or topic. */
+function adminOfOne(values: OddValues): HttpRequest {
+  const { random } = values;
+  const segment = (name: string): string => encodeURIComponent(wellFormed(values.parameter(name, queryTextMax)));
+  const path = random.pick([
+    () => `/admin/v1/subscriptions/${segment("subscriptionId")}`,
+    () => `/admin/v1/events/${segment("eventId")}`,
+    () => `/admin/v1/topics/${segment("topic")}`,
+    () => `/admin/v1/topics/${segment("topic")}/events`,
+    () => "/admin/v1/sessions",
+  ])();
+  const name = random.pick(["groupId", "proof", "cursor", "before", "limit"]);
+  const text = random.pick(["true", random.pick(edgeOfLimit), values.text(queryTextMax)]);
+  return { method: "GET", path: `${path}?${toQuery({ [name]: wellFormed(text) })}` };
+}
+
+/** An order for one subscription, or for those that a search finds. */
+function adminOrder(values: OddValues): HttpRequest {
+  const { random } = values;
+  const order = random.pick(["pause", "resume", "retry", "skip", "replay"]);
+  const one = `/${encodeURIComponent(wellFormed(values.parameter("subscriptionId", queryTextMax)))}`;
+  const place = random.pick([
+    () => values.json(),
+    () => JSON.stringify(values.parameter("offset", bodyTextMax)),
+    () => random.pick(['"0000-01-01T00:00:00Z"', '"9999-12-31T23:59:59Z"', '"2026-02-30T00:00Z"', "1e308", "-1"]),
+  ])();
+  const body = random.below(8) === 0 ? values.json() : `{"${random.pick(["from", "to"])}":${place}}`;
+  const search = random.pick(["", "all=true&", "prefix=fuzz&"]);
+  const isDryRun = random.below(8) > 0; // An order may wait a second for an attempt.
+  return {
+    method: "POST",
+    path: `/admin/v1/subscriptions${random.pick([one, ""])}/${order}?${search}dryRun=${isDryRun}`,
+    headers: jsonHeaders(values),
+    body,
+  };
+}
+
+/** A tail that is refused: any other would not end. */
+function tail(values: OddValues): HttpRequest {
+  const { random } = values;
+  const odd = (name: string): Readonly<Record<string, string>> =>
+    random.below(2) === 0 ? {} : { [name]: wellFormed(values.parameter(name, queryTextMax)) };
+  const refused = random.pick([{ after: "x" }, { after: "1-1" }, { filter: "$.a ==" }, { format: "x" }, { x: "1" }]);
+  const query = toQuery({ ...odd("topic"), ...odd("groupId"), ...refused });
+  return { method: random.pick(["GET", "HEAD", "POST"]), path: `/tail?${query}` };
 }
 
 const edgeOfLimit = ["0", "1", "9999", "10000", "10001", "99999", "-1", "1e3", "0x10", " 1", "１"];

@@ -1,16 +1,22 @@
 import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
-import type { OrderCall, OrderResult } from "./calls.ts";
-import type { SubscriptionOperator } from "./subscription-operator.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
+import type { OrderResult } from "./calls.ts";
+import type { CountedOrder, SubscriptionOperator } from "./subscription-operator.ts";
 
 /** Carries out the orders of callers that have the right to them. */
 export interface Orders {
-  order(caller: Caller, id: string, call: OrderCall): Promise<OrderResult>;
+  order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult>;
+  /** What the order would concern. */
+  judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]>;
 }
 
 export function createOrders(operator: SubscriptionOperator, trail: AuditTrail | undefined): Orders {
   if (trail !== undefined) return new AuditedOrders(operator, trail);
-  return { order: (_caller, id, call) => operator.order(id, call) };
+  return {
+    order: (_caller, id, call) => operator.order(id, call),
+    judge: (ids, call) => operator.judge(ids, call),
+  };
 }
 
 /** Writes down each order before it is carried out and what became of it, one after the other also where an order concerns many subscriptions. */
@@ -23,7 +29,11 @@ class AuditedOrders implements Orders {
     this.#trail = trail;
   }
 
-  async order(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
+  judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
+    return this.#operator.judge(ids, call);
+  }
+
+  async order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult> {
     if (call.isDryRun) return this.#operator.order(id, call);
     const action = call.order.kind;
     const subject = { subscriptionId: id };

@@ -47,7 +47,7 @@ export interface SubscriptionView {
 }
 
 export interface SubscriptionDetails extends SubscriptionView {
-  /** When the block of the oldest event after the cursor was made; undefined without one, or if the chain does not tell. */
+  /** When the block of the oldest event after the cursor was made; undefined without one, where it lies far after the cursor, or if the chain does not tell. */
   readonly waitingSince: number | undefined;
   /** When the next attempt is due; undefined unless this node waits for it. */
   readonly nextAttemptAt: number | undefined;

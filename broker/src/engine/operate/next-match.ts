@@ -4,21 +4,26 @@ import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 
-/** Reads in search of one event, each of up to 64 batches or 1 MiB. */
+/** Reads in search of the event that an order skips, each of up to 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
+
+/** Reads for one look at a subscription. */
+export const lookReadsMax = 16;
 
 export interface NextMatchParts {
   readonly store: Pick<Store, "findHead" | "readBatches">;
-  readonly slices: TimeSlices;
+  readonly slices: Pauses;
+  /** Reads in search of it. */
+  readonly readsMax?: number;
 }
 
 /** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 when it lies too far. */
 export async function findNextMatch(
-  { store, slices }: NextMatchParts,
+  { store, slices, readsMax = matchReadsMax }: NextMatchParts,
   { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
 ): Promise<Event | undefined> {
   const head = await store.findHead(groupId);
@@ -26,7 +31,7 @@ export async function findNextMatch(
   const topic = isPattern(filter) ? undefined : parseTopicName(filter);
   const limits = topic === undefined ? { batchesMax: 64, bytesMax: 2 ** 20 } : { batchesMax: 1, bytesMax: 1 };
   let after: Position = cursor;
-  for (let reads = 0; reads < matchReadsMax; reads += 1) {
+  for (let reads = 0; reads < readsMax; reads += 1) {
     const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
     for (const batch of batches) {
       if (!matchesFilter(filter, batch.topic)) continue;

@@ -1,6 +1,7 @@
 import { BrokerError, errorCatalogue, type ErrorName } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
+import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
@@ -272,6 +273,61 @@ describe("a search", () => {
     expect(waitingSince).toBeDefined();
     expect([subscription.failedAttempts, subscription.failingSince, lag]).toEqual([1, clock.now(), 1]);
     expect(sink.attempts).toHaveLength(1);
+  });
+});
+
+describe("work for many subscriptions", () => {
+  const patterns = ["+/b", "a/+", "#", "+/#", "a/#"];
+
+  /** Subscriptions with distinct patterns that wait at one event of three. */
+  async function startWaiting(replaced: (memory: Store) => Partial<Store>): Promise<readonly string[]> {
+    const memory = createMemoryStore();
+    await start({ store: withCalls(memory, replaced(memory)) });
+    await engine.broker.open({ topic: "a/b", groupId: undefined });
+    engine.sink.receive("http://down/", () => down);
+    const ids = await Promise.all(patterns.map((topic) => engine.subscribe(topic, { url: "http://down/" })));
+    await engine.publishMany("a/b", 3);
+    await engine.clock.settle();
+    return ids;
+  }
+
+  it.each([true, false])("counts the events of an order for all once, as a dry run: %s", async (isDryRun) => {
+    let stretches = 0;
+    const ids = await startWaiting((memory) => ({
+      countStretch: (...call) => {
+        stretches += 1;
+        return memory.countStretch(...call);
+      },
+    }));
+    stretches = 0;
+    const call = { ...page, order: { kind: "pause" } as const, isDryRun };
+    const { items } = await settle(engine.broker.operator.orderSubscriptions(testCaller, {}, call));
+    expect(items).toEqual(expect.arrayContaining(ids.map((id) => ({ id, events: 3 }))));
+    expect(stretches).toBeLessThanOrEqual(2); // for the search and for the order
+  });
+
+  it("ends when its caller leaves, and gives no further order", async () => {
+    const left = new AbortController();
+    let moves = 0;
+    const ids = await startWaiting((memory) => ({
+      searchSubscriptions: async (...call) => {
+        const found = await memory.searchSubscriptions(...call);
+        left.abort();
+        return found;
+      },
+      moveSubscription: (...call) => {
+        moves += 1;
+        return memory.moveSubscription(...call);
+      },
+    }));
+    const caller = { ...testCaller, signal: left.signal };
+    const call = { ...page, order: { kind: "pause" } as const, isDryRun: false };
+    const { operator } = engine.broker;
+    await expect(settle(operator.orderSubscriptions(caller, {}, call))).rejects.toThrow("no longer waits");
+    await expect(operator.searchSubscriptions(caller, {}, page)).rejects.toThrow("no longer waits");
+    await expect(operator.getSubscription(caller, ids[0] ?? "")).rejects.toThrow("no longer waits");
+    await expect(operator.getTopic(caller, "a/b", undefined)).rejects.toThrow("no longer waits");
+    expect(moves).toBe(0);
   });
 });
 

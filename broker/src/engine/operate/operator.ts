@@ -1,3 +1,4 @@
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
@@ -23,6 +24,8 @@ import type {
   TopicsCall,
 } from "./calls.ts";
 import type { Orders } from "./audited-orders.ts";
+import { pausesFor } from "./caller-pauses.ts";
+import type { CountedOrder } from "./subscription-operator.ts";
 import type { Figure, Figures } from "./figures.ts";
 import type { SessionFinder } from "./session-finder.ts";
 import type { SubscriptionFinder } from "./subscription-finder.ts";
@@ -51,6 +54,7 @@ export interface Operator {
 
 export interface GuardedOperatorOptions {
   readonly access: Access;
+  readonly slices: Pauses;
   readonly groups: Groups;
   readonly finder: SubscriptionFinder;
   readonly orders: Orders;
@@ -78,26 +82,32 @@ export class GuardedOperator implements Operator {
 
   async searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>> {
     this.#authorize(caller, call.groupId);
-    return this.#options.finder.search(call, page);
+    return this.#options.finder.search(call, { ...page, slices: this.#pausesFor(caller) });
   }
 
   async getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
     this.#authorize(caller);
-    return this.#options.finder.get(id);
+    return this.#options.finder.get(id, this.#pausesFor(caller));
   }
 
   async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
     this.#authorize(caller);
-    return this.#options.orders.order(caller, id, call);
+    return this.#options.orders.order(caller, id, { ...call, slices: this.#pausesFor(caller) });
   }
 
   async orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
     this.#authorize(caller);
-    const { items, next } = await this.#options.finder.search(call, rest);
+    const slices = this.#pausesFor(caller);
+    const { finder, orders } = this.#options;
+    const { items, next } = await finder.search(call, { ...rest, slices });
+    const ids = items.map(({ subscription }) => subscription.id);
+    const judged = await orders.judge(ids, { ...rest, slices });
+    if (rest.isDryRun) return { items: judged, next };
     const results: OrderResult[] = [];
-    for (let start = 0; start < items.length; start += ordersAtOnceMax) {
-      const chunk = items.slice(start, start + ordersAtOnceMax);
-      results.push(...(await Promise.all(chunk.map((view) => this.#order(caller, view, rest)))));
+    for (let start = 0; start < judged.length; start += ordersAtOnceMax) {
+      await slices.pause();
+      const chunk = judged.slice(start, start + ordersAtOnceMax);
+      results.push(...(await Promise.all(chunk.map((one) => this.#order(caller, one, { ...rest, slices })))));
     }
     return { items: results, next };
   }
@@ -109,12 +119,12 @@ export class GuardedOperator implements Operator {
 
   async searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {
     this.#authorize(caller, call.groupId);
-    return this.#options.topics.search(call, page);
+    return this.#options.topics.search(call, { ...page, slices: this.#pausesFor(caller) });
   }
 
   async getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails> {
     this.#authorize(caller, groupId);
-    return this.#options.topics.get(name, groupId);
+    return this.#options.topics.get(name, { groupId, slices: this.#pausesFor(caller) });
   }
 
   async listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
@@ -158,12 +168,18 @@ export class GuardedOperator implements Operator {
     return this.#options.figures.list();
   }
 
-  async #order(caller: Caller, { subscription: { id } }: SubscriptionView, call: OrderCall): Promise<OrderResult> {
+  /** Of one that was judged, with all others, just before. */
+  async #order(caller: Caller, { id, events, error }: OrderResult, call: CountedOrder): Promise<OrderResult> {
     try {
-      return await this.#options.orders.order(caller, id, call);
-    } catch (error) {
-      return { id, events: 0, error };
+      const counted = error === undefined ? events : undefined;
+      return await this.#options.orders.order(caller, id, { ...call, events: counted });
+    } catch (failed) {
+      return { id, events: 0, error: failed };
     }
+  }
+
+  #pausesFor(caller: Caller): Pauses {
+    return pausesFor(caller, this.#options.slices);
   }
 
   #authorize(caller: Caller, groupId?: string): void {

@@ -3,7 +3,7 @@ import type { NodeId } from "../../domain/node.ts";
 import { parseAnySubscriptionId, type Subscription } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { findReceiver } from "../../domain/receiver.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Store } from "../../ports/store.ts";
@@ -16,7 +16,7 @@ import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
 import type { Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
-import { findNextMatch } from "./next-match.ts";
+import { findNextMatch, lookReadsMax } from "./next-match.ts";
 
 /** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
 const rowsSearchedMax = 1_000;
@@ -28,12 +28,16 @@ export interface SubscriptionFinderOptions {
   readonly store: Store;
   readonly groups: Groups;
   readonly clock: Clock;
-  readonly slices: TimeSlices;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly history: AttemptHistory;
   /** Undefined where this process has the store alone. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
+}
+
+/** With the pauses of the caller. */
+interface Paused {
+  readonly slices: Pauses;
 }
 
 type Addresses = ReadonlyMap<NodeId | undefined, string>;
@@ -47,7 +51,7 @@ export class SubscriptionFinder {
   }
 
   /** In the order of their identifiers. @throws BrokerError 100306, 200211 for the group; 100101 to 100109 for the topic. */
-  async search(call: SearchCall, { after, limit }: PageCall): Promise<Page<SubscriptionView>> {
+  async search(call: SearchCall, { after, limit, slices }: PageCall & Paused): Promise<Page<SubscriptionView>> {
     const addresses = await this.#addresses();
     const search = this.#toSearch(call, addresses);
     if (search === undefined) return { items: [], next: undefined };
@@ -57,7 +61,7 @@ export class SubscriptionFinder {
     let last = after === undefined ? undefined : parseAnySubscriptionId(after);
     for (let read = 0; read < rowsSearchedMax; read += size) {
       const rows = await this.#options.store.searchSubscriptions(search, { after: last, limit: size });
-      for (const view of await this.#viewAll(rows, addresses)) {
+      for (const view of await this.#viewAll(rows, { addresses, slices })) {
         last = view.subscription.id;
         if (view.lag >= lagMin) items.push(view);
         if (items.length === limit) return { items, next: last };
@@ -68,23 +72,26 @@ export class SubscriptionFinder {
   }
 
   /** @throws BrokerError 100503 to 100505. */
-  async get(text: string): Promise<SubscriptionDetails> {
+  async get(text: string, slices: Pauses): Promise<SubscriptionDetails> {
     const id = parseAnySubscriptionId(text);
     const row = await this.#options.store.findSubscription(id);
-    const [view] = row === undefined ? [] : await this.#viewAll([row], await this.#addresses());
+    const [view] = row === undefined ? [] : await this.#viewAll([row], { addresses: await this.#addresses(), slices });
     if (view === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
     const { workers, history } = this.#options;
     return {
       ...view,
-      waitingSince: await this.#waitingSince(view),
+      waitingSince: await this.#waitingSince(view, slices),
       nextAttemptAt: workers.find(id)?.nextAttemptAt,
       attempts: history.of(id),
     };
   }
 
   /** Counts the events of all together. */
-  async #viewAll(rows: readonly Subscription[], addresses: Addresses): Promise<readonly SubscriptionView[]> {
-    const counts = new PendingCounts(this.#options);
+  async #viewAll(
+    rows: readonly Subscription[],
+    { addresses, slices }: Paused & { readonly addresses: Addresses },
+  ): Promise<readonly SubscriptionView[]> {
+    const counts = new PendingCounts({ ...this.#options, slices });
     const all = rows.map((row) => toCurrent(row, this.#options));
     for (const { subscription, isIdle } of all) if (!isIdle) counts.add(subscription);
     await counts.read();
@@ -95,11 +102,12 @@ export class SubscriptionFinder {
     }));
   }
 
-  async #waitingSince({ subscription, lag }: SubscriptionView): Promise<number | undefined> {
+  async #waitingSince({ subscription, lag }: SubscriptionView, slices: Pauses): Promise<number | undefined> {
     const { groups } = this.#options;
     const group = groups.find(subscription.groupId);
     if (lag === 0 || group === undefined) return undefined;
-    const event = await findNextMatch(this.#options, subscription).catch(() => undefined);
+    const parts = { ...this.#options, slices, readsMax: lookReadsMax };
+    const event = await findNextMatch(parts, subscription).catch(() => undefined);
     return event && group.times.find(event.blockNumber);
   }
 

@@ -10,7 +10,7 @@ import {
 } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SubscriptionMove } from "../../ports/subscription-search.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -33,7 +33,6 @@ const attemptGraceMs = 1_000;
 export interface SubscriptionOperatorOptions {
   readonly store: Store;
   readonly groups: Groups;
-  readonly slices: TimeSlices;
   readonly logger: Logger;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
@@ -43,6 +42,13 @@ export interface SubscriptionOperatorOptions {
   readonly onHeld: () => void;
   /** Held by all calls that change a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
+}
+
+export interface CountedOrder extends OrderCall {
+  /** Of the caller. */
+  readonly slices: Pauses;
+  /** Matching events that it concerns, where they were counted before. */
+  readonly events?: number | undefined;
 }
 
 /** What an order aims at, found before anything changes. */
@@ -73,46 +79,71 @@ export class SubscriptionOperator {
   }
 
   /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; of a place as {@link Places.find}. */
-  async order(text: string, { order, isDryRun }: OrderCall): Promise<OrderResult> {
+  async order(text: string, call: CountedOrder): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
-    if (isDryRun) return this.#judge(id, order);
-    const first = await this.#aim(await this.#findCurrent(id), order);
+    if (call.isDryRun) return this.#judgeOne(id, call);
+    const first = await this.#aim(await this.#findCurrent(id), call);
     const { turns, ownership } = this.#options;
     return turns.run(id, async () => {
       let aim = first;
       for (let tries = 0; tries < triesMax; tries += 1) {
         await ownership.claim(id);
-        const result = await this.#tryOrder(id, aim);
+        const result = await this.#tryOrder(id, aim, call);
         if (typeof result === "object") return result;
-        if (result === "went-back") aim = await this.#aim(await this.#findCurrent(id), order);
+        if (result === "went-back") aim = await this.#aim(await this.#findCurrent(id), call);
       }
       throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
     });
   }
 
-  async #judge(id: SubscriptionId, order: SubscriptionOrder): Promise<OrderResult> {
-    const current = await this.#findCurrent(id);
-    const { events } = await this.#plan(current, await this.#aim(current, order));
-    return { id, events };
+  /** What an order would concern of each: all are counted together. An error of one does not keep the others from being judged. */
+  async judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
+    const counts = new PendingCounts({ ...this.#options, slices: call.slices });
+    const judged: { readonly id: SubscriptionId; readonly count?: () => number; readonly error?: unknown }[] = [];
+    for (const id of ids) {
+      try {
+        const current = await this.#findCurrent(id);
+        judged.push({ id, count: addConcerned(counts, current, targetOf(current, await this.#aim(current, call))) });
+      } catch (error) {
+        judged.push({ id, error });
+      }
+      await call.slices.pause();
+    }
+    await counts.read();
+    return judged.map(({ id, count, error }) => ({
+      id,
+      events: count?.() ?? 0,
+      ...(error !== undefined && { error }),
+    }));
+  }
+
+  async #judgeOne(id: SubscriptionId, call: CountedOrder): Promise<OrderResult> {
+    const [result] = await this.judge([id], call);
+    if (result === undefined || result.error !== undefined) throw result?.error;
+    return result;
   }
 
   async #findCurrent(id: SubscriptionId): Promise<CallbackSubscription> {
     return toCallback(toCurrent(await this.#find(id), this.#options).subscription);
   }
 
-  async #tryOrder(id: SubscriptionId, aim: Aim): Promise<OrderResult | "refused" | "went-back"> {
+  async #tryOrder(id: SubscriptionId, aim: Aim, call: CountedOrder): Promise<OrderResult | "refused" | "went-back"> {
     const group = this.#groupOf(await this.#find(id));
     return group.changes.shared(async () => {
       await this.#options.progressWriter.flush();
       const known = toCallback(await this.#find(id));
       if (!this.#options.ownership.isOwn(known)) return "refused";
       checkState(known, aim.order);
-      return this.#carryOut(known, aim);
+      return this.#carryOut(known, aim, call);
     });
   }
 
   /** The worker that ends may acknowledge an event, so the order counts after that. Unless it moves the subscription, a worker goes on from there. */
-  async #carryOut(known: CallbackSubscription, aim: Aim): Promise<OrderResult | "refused" | "went-back"> {
+  async #carryOut(
+    known: CallbackSubscription,
+    aim: Aim,
+    call: CountedOrder,
+  ): Promise<OrderResult | "refused" | "went-back"> {
     const { workers, progressWriter, store, ownership, logger } = this.#options;
     const { id } = known;
     const progress = await workers.remove(id, attemptGraceMs);
@@ -121,7 +152,7 @@ export class SubscriptionOperator {
     try {
       // What the worker noted at its end must not come after the change.
       if (progress !== undefined) await progressWriter.flush();
-      const { move, events } = await this.#plan(current, aim);
+      const { move, events } = await this.#plan(current, aim, call);
       outcome = await store.moveSubscription(current, move, aim.generation);
       if (outcome !== "moved") return outcome;
       const next = { ...current, ...move, ...nothingFailed, epoch: current.epoch + 1 };
@@ -135,28 +166,27 @@ export class SubscriptionOperator {
     }
   }
 
-  async #plan(current: CallbackSubscription, { order, cursor: aimed }: Aim): Promise<Plan> {
-    const counts = new PendingCounts(this.#options);
-    const cursor = aimed !== undefined && order.kind === "skip" ? maxOf(aimed, current.cursor) : aimed;
-    counts.add(current);
-    if (cursor !== undefined) counts.add({ ...current, cursor });
+  async #plan(current: CallbackSubscription, aim: Aim, { slices, events: counted }: CountedOrder): Promise<Plan> {
+    const cursor = targetOf(current, aim);
+    const move = { ...stateAfter(current, aim.order), ...(cursor !== undefined && { cursor }) };
+    if (counted !== undefined) return { move, events: counted };
+    const counts = new PendingCounts({ ...this.#options, slices });
+    const count = addConcerned(counts, current, cursor);
     await counts.read();
-    const pending = counts.get(current);
-    const events = cursor === undefined ? pending : Math.abs(pending - counts.get({ ...current, cursor }));
-    return { move: { ...stateAfter(current, order), ...(cursor !== undefined && { cursor }) }, events };
+    return { move, events: count() };
   }
 
-  async #aim(current: CallbackSubscription, order: SubscriptionOrder): Promise<Aim> {
+  async #aim(current: CallbackSubscription, { order, slices }: CountedOrder): Promise<Aim> {
     const group = this.#groupOf(current);
     checkState(current, order);
     const generation = await group.findGeneration();
-    return { order, cursor: await this.#findTarget(current, order, group), generation };
+    return { order, cursor: await this.#findTarget(current, order, { group, slices }), generation };
   }
 
   async #findTarget(
     current: CallbackSubscription,
     order: SubscriptionOrder,
-    group: Group,
+    { group, slices }: { readonly group: Group; readonly slices: Pauses },
   ): Promise<Position | undefined> {
     const { places } = this.#options;
     if (order.kind === "replay") {
@@ -165,7 +195,9 @@ export class SubscriptionOperator {
       throw new BrokerError("parameterInvalid", { details: '"from" lies after the cursor: skip moves it forward' });
     }
     if (order.kind !== "skip") return undefined;
-    if (order.to === undefined) return (await findNextMatch(this.#options, current))?.position ?? current.cursor;
+    if (order.to === undefined) {
+      return (await findNextMatch({ ...this.#options, slices }, current))?.position ?? current.cursor;
+    }
     const { after } = await places.find(order.to, current, group);
     if (after >= current.cursor) return after;
     throw new BrokerError("parameterInvalid", { details: '"to" lies before the cursor: replay moves it back' });
@@ -181,6 +213,24 @@ export class SubscriptionOperator {
   #groupOf({ groupId }: Subscription): Group {
     return this.#options.groups.get(groupId);
   }
+}
+
+/** Where the cursor goes; undefined if it stays. */
+function targetOf(current: CallbackSubscription, { order, cursor }: Aim): Position | undefined {
+  return cursor !== undefined && order.kind === "skip" ? maxOf(cursor, current.cursor) : cursor;
+}
+
+/** Notes what has to be counted of one, and says after the count how many events an order concerns that moves its cursor there. */
+function addConcerned(
+  counts: PendingCounts,
+  current: CallbackSubscription,
+  cursor: Position | undefined,
+): () => number {
+  counts.add(current);
+  if (cursor === undefined) return () => counts.get(current);
+  const moved = { ...current, cursor };
+  counts.add(moved);
+  return () => Math.abs(counts.get(current) - counts.get(moved));
 }
 
 function toCallback(found: Subscription): CallbackSubscription {

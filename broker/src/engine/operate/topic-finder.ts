@@ -3,7 +3,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { positionZero } from "../../domain/position.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { BrokerError, encodedBytes, quote } from "@stele/wire";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -26,8 +26,12 @@ const gapReadsMax = 64;
 export interface TopicFinderOptions {
   readonly store: Store;
   readonly groups: Groups;
-  readonly slices: TimeSlices;
   readonly eventIds: EventIds;
+}
+
+/** With the pauses of the caller. */
+interface Paused {
+  readonly slices: Pauses;
 }
 
 /** Finds topics and their events. */
@@ -39,8 +43,8 @@ export class TopicFinder {
   }
 
   /** In the order in which they were opened; `next` is the number of the last one that was read. @throws BrokerError 100306, 200211, 100109. */
-  async search(call: TopicsCall, { after, limit }: PageCall): Promise<Page<Topic>> {
-    const { store, groups, slices } = this.#options;
+  async search(call: TopicsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<Topic>> {
+    const { store, groups } = this.#options;
     const { id } = groups.getAny(call.groupId);
     const filter = call.filter === undefined ? undefined : parseTopicFilter(call.filter);
     const { prefix = "" } = call;
@@ -60,12 +64,15 @@ export class TopicFinder {
   }
 
   /** @throws BrokerError 100101. */
-  async get(name: string, groupId: string | undefined): Promise<TopicDetails> {
+  async get(
+    name: string,
+    { groupId, slices }: Paused & { readonly groupId: string | undefined },
+  ): Promise<TopicDetails> {
     const { store, groups } = this.#options;
     const group = groups.getAny(groupId);
     const topic = await group.getTopic(parseTopicName(name));
     const events = await store.countEventsAfter(group.id, topic.name, positionZero);
-    return { topic, events, subscriptions: await this.#countSubscriptions(topic, group.id) };
+    return { topic, events, subscriptions: await this.#countSubscriptions(topic, { groupId: group.id, slices }) };
   }
 
   /** Newest first. A page ends early where its events are large, and where the index skipped many sequences. @throws BrokerError 100101. */
@@ -96,9 +103,12 @@ export class TopicFinder {
     return { items, next: sequence > 0 ? String(sequence + 1) : undefined };
   }
 
-  async #countSubscriptions({ name }: Topic, groupId: string): Promise<number> {
+  async #countSubscriptions(
+    { name }: Topic,
+    { groupId, slices }: Paused & { readonly groupId: string },
+  ): Promise<number> {
     let count = 0;
-    for await (const row of subscriptionsOf(this.#options)) {
+    for await (const row of subscriptionsOf({ ...this.#options, slices })) {
       if (row.groupId === groupId && row.state !== "damaged" && matchesFilter(row.filter, name)) count += 1;
     }
     return count;

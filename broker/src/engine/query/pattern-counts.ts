@@ -2,7 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { blockOf, endOfBlock, type Position } from "../../domain/position.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { TopicTally } from "../../domain/topic-tally.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 
 /** Batches that one call of the store counts. */
@@ -13,7 +13,7 @@ const topicsCountedMax = 500;
 
 export interface PatternCountsOptions {
   readonly store: Store;
-  readonly slices: TimeSlices;
+  readonly slices: Pauses;
   readonly groupId: GroupId;
 }
 

@@ -4,7 +4,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { chunksOf } from "../../lib/chunks.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { PatternCounts } from "./pattern-counts.ts";
 
@@ -16,7 +16,7 @@ export type Standing = Pick<Subscription, "groupId" | "filter" | "cursor">;
 
 export interface PendingCountsOptions {
   readonly store: Store;
-  readonly slices: TimeSlices;
+  readonly slices: Pauses;
 }
 
 /** Filters by the cursors at which they stand. */
