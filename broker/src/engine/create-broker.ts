@@ -52,6 +52,7 @@ import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import type { FindStart } from "./session/session-parts.ts";
 import { Sessions } from "./session/sessions.ts";
+import { SessionTimes } from "./session/session-times.ts";
 import { Tails } from "./session/tails.ts";
 import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
@@ -116,11 +117,13 @@ class Engine implements RunningBroker {
     this.#options = options;
     const { access, rings, trail, topicQuota } = createAccess(options, (changed) => watch.check(changed));
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
-    [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), this.#createGroupWatch(options)];
+    [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, ...this.#health })];
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
+    const shared = this.#sharedOptions();
+    const times = this.#createTimes(shared);
     this.#groups = new Groups(
-      options.ledgers.map((ledger) => new Group({ ...options, ledger, ...this.#sharedOptions() })),
+      options.ledgers.map((ledger) => new Group({ ...options, ledger, times, ...shared })),
       options.defaultGroupId,
     );
     this.#progressWriter = new ProgressWriter({ ...options, onRefused: this.#onRefused });
@@ -150,11 +153,11 @@ class Engine implements RunningBroker {
     const findStart: FindStart = (group, offset, mayFind) => findStartPosition({ events, mayFind }, group, offset);
     this.#sessions = new Sessions({
       ...serving,
+      ...shared,
       findStart,
       wills: new Wills(serving),
-      isKeeper: (groupId) => this.#lives.some((life) => life.groupId === groupId && life.isFollowing),
+      times,
       nodeId: () => this.#cluster?.nodeId(),
-      isShared: this.#cluster !== undefined,
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
     });
     this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));
@@ -181,8 +184,10 @@ class Engine implements RunningBroker {
     this.#watchMetrics();
   }
 
-  #createGroupWatch(options: EngineDependencies): GroupWatch {
-    return new GroupWatch({ ...options, readHealth: () => this.groupHealth() });
+  #createTimes(shared: { readonly isShared: boolean }): SessionTimes {
+    const isKeeper = (id: GroupId): boolean => this.#lives.some((life) => life.groupId === id && life.isFollowing);
+    const hasKeys = (id: GroupId): boolean => this.#groups.get(id).keyJanitor.hasKeys;
+    return new SessionTimes({ ...this.#options, ...shared, isKeeper, hasKeys });
   }
 
   #watchMetrics(): void {
@@ -270,7 +275,7 @@ class Engine implements RunningBroker {
   }
 
   /** What groups know of nodes that share the store. */
-  #sharedOptions(): Pick<GroupOptions, "isShared" | "nodes"> {
+  #sharedOptions(): Required<Pick<GroupOptions, "isShared">> & Pick<GroupOptions, "nodes"> {
     const { cluster } = this.#options;
     if (cluster === undefined) return { isShared: false };
     return { isShared: true, nodes: createNodesView(cluster.coordinator, () => this.#cluster?.member.current) };

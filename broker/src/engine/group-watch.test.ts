@@ -14,7 +14,7 @@ it("logs once when a group goes down and once when it is up again, and nothing w
   const logger: Logger = { debug: note, info: note, warn: note, error: note, child: () => logger };
   const clock = new VirtualClock();
   let health = down;
-  const watch = new GroupWatch({ clock, logger, readHealth: () => [health] });
+  const watch = new GroupWatch({ clock, logger, groupHealth: () => [health] });
   watch.start();
   for (const next of [down, up, up, down, down, up, up]) {
     health = next;

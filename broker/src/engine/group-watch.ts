@@ -8,7 +8,7 @@ const lookEveryMs = 1_000;
 export interface GroupWatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly readHealth: () => readonly GroupHealth[];
+  readonly groupHealth: () => readonly GroupHealth[];
 }
 
 /** Logs when a group that was up goes down, and when it is up again. Nothing else in the log says so for every cause. */
@@ -24,7 +24,7 @@ export class GroupWatch {
   }
 
   start(): void {
-    for (const health of this.#options.readHealth()) this.#look(health);
+    for (const health of this.#options.groupHealth()) this.#look(health);
     this.#cancelTimer = this.#options.clock.after(lookEveryMs, () => this.start());
   }
 

@@ -19,7 +19,7 @@ import type { EngineLimits } from "./limits.ts";
 import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
 import { ClaimRecorder } from "./publish/claim-recorder.ts";
 import { openingPublishesMax } from "./publish/first-publish.ts";
-import { KeyJanitor } from "./publish/key-janitor.ts";
+import { KeyJanitor, type KeyJanitorOptions } from "./publish/key-janitor.ts";
 import type { NodesView } from "./publish/nodes-view.ts";
 import { OpenTopics } from "./publish/open-topics.ts";
 import { PublishFate } from "./publish/publish-fate.ts";
@@ -37,6 +37,7 @@ export interface GroupOptions {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  readonly times: KeyJanitorOptions["times"];
   /** Whether other nodes write the index too. */
   readonly isShared?: boolean;
   /** Prefix of extension keys. */
@@ -95,10 +96,11 @@ export class Group {
       logger: options.logger,
     });
     const { limits, progress, topics } = this;
-    const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock });
+    this.keyJanitor = new KeyJanitor({ ...options, groupId: this.id, keys: options.store, limits });
+    const readTime = (): Promise<number> => this.keyJanitor.readTime();
+    const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock, readTime });
     this.batcher = new Batcher({ ...options, limits, progress, topics, isIndexed, recorder });
     this.transactions = new Transactions({ topics, batcher: this.batcher, logger: options.logger });
-    this.keyJanitor = new KeyJanitor({ ...options, groupId: this.id, keys: options.store, limits });
     this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });
     this.once = this.#createOnce(options);
     this.#head = new SingleFlight(() => options.store.findHead(this.id));

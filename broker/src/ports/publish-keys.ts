@@ -21,7 +21,7 @@ export interface PublishKeyRow extends PublishKey {
   readonly digest: string;
   /** The account whose transactions may hold the event; empty if the chain is this node's own. */
   readonly sender: string;
-  /** Milliseconds since the epoch. */
+  /** By the group's session time, in milliseconds. */
   readonly recordedAt: number;
 }
 

@@ -170,6 +170,7 @@ function testDue(sessions: () => SessionStore): void {
   it("names a session whose will is due, then one that is over, in session time", async () => {
     const begun = await begin(sessions());
     expect(await sessions().advanceSessionTime(group, 50)).toBe(50);
+    expect(await sessions().findSessionTime(group)).toBe(50);
     expect(await sessions().detachSession(begun, claimOf())).toBe(true);
     const detached = { ...begun, epoch: 8, detachedAt: 50, willDueAt: 150 };
     expect((await sessions().findSession(begun.id))?.session).toEqual(detached);

@@ -152,6 +152,8 @@ export interface SessionStore {
   removeSession(key: SessionKey): Promise<boolean>;
   /** Ends the connections of sessions that have none: their owner is no member, or a killed process that has the store alone left them. */
   detachLost(groupId: GroupId): Promise<void>;
+  /** The group's session time, in milliseconds: how long its nodes have run while something waited for this time. */
+  findSessionTime(groupId: GroupId): Promise<number>;
   /** Adds to the group's session time, and returns it. */
   advanceSessionTime(groupId: GroupId, byMs: number): Promise<number>;
   /** Sessions without connection and owner whose will or end is due, those due for longest first. */

@@ -1,9 +1,13 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { PublishResult } from "../broker.ts";
+import { keyedCall } from "../testing/keyed-publish.ts";
+import { publish } from "../testing/publish.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const second = 1_000;
-const hour = 3_600 * second;
+const minute = 60 * second;
+const hour = 60 * minute;
 const year = 8_760 * hour;
 
 /** What happens on a machine: its clock is set, then time goes on. */
@@ -26,7 +30,7 @@ const attemptsNeeded = 3;
 const giveUpAfterMs = 60 * second;
 
 it.each([1, 3])(
-  "loses and suspends nothing, and keeps every membership, while the clocks of %i nodes jump under load",
+  "loses, repeats and suspends nothing, and keeps every membership, while the clocks of %i nodes jump under load",
   async (nodes) => {
     await fc.assert(
       fc.asyncProperty(steps, async (history) => {
@@ -42,14 +46,22 @@ it.each([1, 3])(
         try {
           await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
           const ids: string[] = [];
+          const results: PublishResult[] = [];
           for (let index = 0; index < 4; index += 1) ids.push(await cluster.run(cluster.subscribe(index % nodes, "a")));
           const joined = cluster.nodes.map((node) => node.ids.size);
           for (const { node, ms, forMs } of history) {
             cluster.stepClock(node % nodes, ms);
-            expect(await cluster.run(cluster.publish(node % nodes, "a", "event"))).toMatch(/-/);
+            const call = keyedCall(String(results.length), "event");
+            results.push(await cluster.run(publish(cluster.node(node % nodes).broker, call)));
             await cluster.clock.advance(forMs);
           }
           await cluster.clock.advance((history.length + 2) * 5 * second);
+          // Old keys are removed once a minute.
+          await cluster.clock.advance(2 * minute);
+          for (const [index, { node }] of history.entries()) {
+            const call = keyedCall(String(index), "event");
+            expect(await cluster.run(publish(cluster.node(node % nodes).broker, call))).toEqual(results[index]);
+          }
           const rows = await cluster.shared.store.listSubscriptions();
           const all = history.map((_, index) => index + 1);
           expect(rows.map(({ state, notifiedCount }) => ({ state, notifiedCount }))).toEqual(

@@ -14,6 +14,8 @@ export interface ClaimRecorderOptions {
   readonly keys: Pick<PublishKeys, "recordPublishKeys">;
   readonly progress: Pick<IndexProgress, "blockNumber">;
   readonly clock: Clock;
+  /** The group's session time, in milliseconds. */
+  readonly readTime: () => Promise<number>;
 }
 
 /**
@@ -48,12 +50,9 @@ export class ClaimRecorder {
 
   /** Returns the claims that must leave their transaction. */
   async #recordAll(claims: readonly Claim[]): Promise<readonly Claim[]> {
-    const { progress, clock, keys } = this.#options;
-    const place = { after: endOfBlock(Math.max(0, progress.blockNumber)), recordedAt: clock.now() };
-    const rows = claims.flatMap(({ unrecorded }) => (unrecorded === undefined ? [] : { ...unrecorded, ...place }));
-    using deadline = new Deadline(clock, recordTimeoutMs);
+    using deadline = new Deadline(this.#options.clock, recordTimeoutMs);
     try {
-      const taken = await untilAborted(keys.recordPublishKeys(rows), deadline.signal);
+      const taken = await untilAborted(this.#write(claims), deadline.signal);
       if (taken === undefined)
         throw new BrokerError("busy", { details: "the store did not record the publish key in time" });
       const byKey = new Map(taken.map((row) => [idOf(row), row]));
@@ -62,6 +61,13 @@ export class ClaimRecorder {
       for (const claim of claims) claim.onFailed(error);
       return claims;
     }
+  }
+
+  async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
+    const { progress, keys, readTime } = this.#options;
+    const place = { after: endOfBlock(Math.max(0, progress.blockNumber)), recordedAt: await readTime() };
+    const rows = claims.flatMap(({ unrecorded }) => (unrecorded === undefined ? [] : { ...unrecorded, ...place }));
+    return keys.recordPublishKeys(rows);
   }
 }
 

@@ -7,6 +7,8 @@ import { publish } from "../testing/publish.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
+const day = 86_400_000;
+
 let engine: TestEngine;
 afterEach(() => engine.stop());
 
@@ -39,6 +41,28 @@ describe("how long keys are kept, and how many", () => {
     expect(await send(call("k"))).toEqual(first);
     await engine.clock.advance(300_000);
     expect((await send(call("k"))).eventId).not.toBe(first.eventId);
+  });
+
+  it.each([
+    ["forwards", 2 * day],
+    ["backwards", -2 * day],
+  ])("a clock that is set %s neither forgets a key early nor keeps it longer", async (_direction, byMs) => {
+    await start({ limits: { publishKeyKeptMs: 600_000 } });
+    const first = await send(call("k"));
+    engine.clock.step(byMs);
+    await engine.clock.advance(200_000);
+    expect(await send(call("k"))).toEqual(first);
+    await engine.clock.advance(500_000);
+    expect((await send(call("k"))).eventId).not.toBe(first.eventId);
+  });
+
+  it("time without any key does not count", async () => {
+    await start({ limits: { publishKeyKeptMs: 600_000 } });
+    await send(call("forgotten"));
+    await engine.clock.advance(2_000_000);
+    const first = await send(call("k"));
+    await engine.clock.advance(400_000);
+    expect(await send(call("k"))).toEqual(first);
   });
 
   it("refuses new keys at the group's limit, and still answers repeats", async () => {

@@ -11,10 +11,15 @@ const roundMs = 60_000;
 /** Keys that one statement removes. */
 const expiredPerPageMax = 1_000;
 
+/** A key was recorded up to a round after the time that it holds, and that time was up to a round old: keys are kept longer by as much. */
+const timeUnsureMs = 2 * roundMs;
+
 export interface KeyJanitorOptions {
   readonly groupId: GroupId;
   readonly keys: Pick<PublishKeys, "expirePublishKeys" | "countPublishKeys" | "dropPublishKeys">;
   readonly clock: Clock;
+  /** The group's session time: the time of day can be set, and would forget keys early. */
+  readonly times: { advance(groupId: GroupId): Promise<void>; find(groupId: GroupId): Promise<number> };
   readonly logger: Logger;
   readonly limits: Pick<
     EngineLimits,
@@ -36,6 +41,7 @@ export class KeyJanitor {
   readonly #options: KeyJanitorOptions;
   readonly #trouble: ReportedTrouble;
   #count = 0;
+  #time: number | undefined;
   readonly #byScope = new Map<string, number>();
   #running: Promise<void> | undefined;
   #cancel = (): void => {};
@@ -64,6 +70,17 @@ export class KeyJanitor {
     const left = (this.#byScope.get(scope) ?? 0) + count;
     if (left > 0) this.#byScope.set(scope, left);
     else this.#byScope.delete(scope);
+  }
+
+  /** Whether keys of the group are kept, as far as known. */
+  get hasKeys(): boolean {
+    return this.#count > 0;
+  }
+
+  /** The group's session time, up to a round old. */
+  async readTime(): Promise<number> {
+    this.#time ??= await this.#options.times.find(this.#options.groupId);
+    return this.#time;
   }
 
   /** A session has ended: nobody repeats its publishes any more. Never rejects: keys that are left expire. */
@@ -102,8 +119,11 @@ export class KeyJanitor {
   }
 
   async #expire(): Promise<void> {
-    const { keys, groupId, clock, limits } = this.#options;
-    const page = { before: clock.now() - limits.publishKeyKeptMs, atMost: expiredPerPageMax };
+    const { keys, groupId, times, limits } = this.#options;
+    if (this.#count > 0) await times.advance(groupId);
+    const time = await times.find(groupId);
+    this.#time = time;
+    const page = { before: time - limits.publishKeyKeptMs - timeUnsureMs, atMost: expiredPerPageMax };
     let removed = expiredPerPageMax;
     while (removed === expiredPerPageMax && !this.#isStopped) removed = await keys.expirePublishKeys(groupId, page);
     if (this.#isStopped) return;

@@ -23,6 +23,7 @@ import type { UnderWay } from "./session-codec.ts";
 import type { Written } from "./session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
 import type { WaitingParts } from "./waiting.ts";
+import type { SessionTimes } from "./session-times.ts";
 
 export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
   readonly store: Pick<Store, "sessions">;
@@ -84,8 +85,7 @@ export interface SessionsParts {
   readonly wills: Wills;
   /** Forgets the publish keys of a session that has ended. Never rejects. */
   readonly inlet: { forget(groupId: GroupId, sessionId: SessionId): Promise<void> };
-  /** Whether this node writes the index of a group, and so sees to sessions without connection. */
-  readonly isKeeper: (groupId: GroupId) => boolean;
+  readonly times: SessionTimes;
   /** This node among others; undefined where it has the store alone. @throws BrokerError 200207 while it is no member. */
   readonly nodeId: () => NodeId | undefined;
   /** Whether other nodes may have the client's earlier connection. */

@@ -130,7 +130,7 @@ export class SessionSweeper {
     const found = (await store.sessions.findSession(key.id))?.session;
     if (found === undefined) return this.#drop(groupId, key);
     if (found.epoch !== key.epoch || found.detachedAt === undefined) return;
-    const time = await store.sessions.advanceSessionTime(groupId, 0);
+    const time = await store.sessions.findSessionTime(groupId);
     if ((endsAt(found) ?? time) <= time) await this.#end(groupId, key);
     else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(key);
     else

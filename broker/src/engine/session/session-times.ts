@@ -4,19 +4,27 @@ import type { SessionKey, SessionStore } from "../../ports/session-store.ts";
 
 export interface SessionTimesParts {
   readonly store: {
-    readonly sessions: Pick<SessionStore, "advanceSessionTime" | "detachLost" | "listDueSessions" | "listDetached">;
+    readonly sessions: Pick<
+      SessionStore,
+      "findSessionTime" | "advanceSessionTime" | "detachLost" | "listDueSessions" | "listDetached"
+    >;
   };
   readonly clock: Clock;
   /** Whether this node keeps the time of a group: the one that writes its index. */
   readonly isKeeper: (groupId: GroupId) => boolean;
   /** Whether other nodes may own sessions. Without them, the connected sessions have no owner and are this node's. */
   readonly isShared: boolean;
+  /** Whether publish keys of a group are kept, which expire by its session time too. */
+  readonly hasKeys: (groupId: GroupId) => boolean;
 }
 
 /** Sessions that one look sees to. */
 const pageMax = 100;
 
-/** Advances the session time of groups by the monotonic clock, which nobody can set. */
+/**
+ * Advances the session time of groups by the monotonic clock, which nobody can set. It passes while a session waits without connection or a publish key
+ * is kept; else it stands still, so that a broker without them writes nothing while it is idle.
+ */
 export class SessionTimes {
   readonly #parts: SessionTimesParts;
   /** When the time of each group was last written to the store, by the monotonic clock. */
@@ -29,6 +37,11 @@ export class SessionTimes {
   /** Whether this node keeps the time of a group, and so sees to its sessions without connection. */
   isKeeper(groupId: GroupId): boolean {
     return this.#parts.isKeeper(groupId);
+  }
+
+  /** The group's time, as of its last advance. */
+  find(groupId: GroupId): Promise<number> {
+    return this.#parts.store.sessions.findSessionTime(groupId);
   }
 
   /** Brings the group's time up to now, where this node keeps it. */
@@ -51,11 +64,13 @@ export class SessionTimes {
 
   /** Sessions that something is due of; none where another node sees to them. */
   async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
-    const { store, isKeeper, isShared } = this.#parts;
+    const { store, clock, isKeeper, isShared, hasKeys } = this.#parts;
     if (!isKeeper(groupId)) return [];
     if (isShared) await store.sessions.detachLost(groupId);
-    // Time matters to sessions without connection alone: a broker without them writes nothing while it is idle.
-    if ((await store.sessions.listDetached(groupId, 1)).length === 0) return [];
+    if ((await store.sessions.listDetached(groupId, 1)).length === 0) {
+      if (!hasKeys(groupId)) this.#writtenAt.set(groupId, clock.monotonic());
+      return [];
+    }
     await this.advance(groupId);
     return store.sessions.listDueSessions(groupId, pageMax);
   }

@@ -29,7 +29,7 @@ import { SessionRoom } from "./session-room.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
 import { Streams } from "./streams.ts";
-import { SessionTimes } from "./session-times.ts";
+import type { SessionTimes } from "./session-times.ts";
 import { SessionWriter, type Written } from "./session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
@@ -65,7 +65,7 @@ export class Sessions implements Readers {
       onRefused: (session) => this.#readAgain(session),
       keep: (session) => this.#keep(session),
     });
-    this.#times = new SessionTimes(parts);
+    this.#times = parts.times;
     this.#room = new SessionRoom(parts);
     this.#streams = new Streams(parts);
     const own = { ...parts, times: this.#times, room: this.#room, connected: this.#connected, turns: this.#turns };

@@ -132,6 +132,10 @@ export class MemorySessions implements SessionStore, ShareStore {
     });
   }
 
+  async findSessionTime(groupId: GroupId): Promise<number> {
+    return this.#timeOf(groupId);
+  }
+
   async advanceSessionTime(groupId: GroupId, byMs: number): Promise<number> {
     const time = this.#timeOf(groupId) + byMs;
     this.#times.set(groupId, time);

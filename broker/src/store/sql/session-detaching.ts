@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { Position } from "../../domain/position.ts";
-import type { SessionId } from "../../ports/session-store.ts";
+import { endsAt, type SessionId, type StoredSession } from "../../ports/session-store.ts";
 import type { Schema } from "./schema.ts";
 import { detachedCheckSql, nextEpochCheckSql, positionsCheckSql, startCheck, startCheckSql } from "./session-rows.ts";
 import { keepShared } from "./sql-shares.ts";
@@ -12,6 +12,19 @@ export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
   return sql<number>`coalesce(
     (select ms from session_times as times where times.group_id = ${groupId} and times.ms_check = 3 * times.ms),
     (select max(detached_at) from sessions as others where others.group_id = ${groupId}), 0)`;
+}
+
+/** See SessionStore.findSessionTime. */
+export async function findSessionTime(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`select ${sessionTime(sql`${groupId}`)} as ms`.execute(database);
+  return rows[0]?.ms ?? 0;
+}
+
+/** Whether the time of a session without connection has passed. */
+export async function isOver(database: Kysely<Schema>, session: StoredSession): Promise<boolean> {
+  const end = endsAt(session);
+  if (end === undefined) return session.expiryMs === 0;
+  return end <= (await findSessionTime(database, session.groupId));
 }
 
 /** See SessionStore.advanceSessionTime. */

@@ -16,12 +16,19 @@ import type {
   ShareId,
   StoredSession,
 } from "../../ports/session-store.ts";
-import { endsAt } from "../../ports/session-store.ts";
 import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { pagesOf } from "./pages.ts";
 import type { Schema, SessionTable, SqlDatabase } from "./schema.ts";
-import { advanceSessionTime, countDetached, detachWhere, findDetached, sessionTime } from "./session-detaching.ts";
+import {
+  advanceSessionTime,
+  countDetached,
+  detachWhere,
+  findDetached,
+  findSessionTime,
+  isOver,
+  sessionTime,
+} from "./session-detaching.ts";
 import {
   dueAt,
   filtersCheck,
@@ -68,8 +75,8 @@ export class SqlSessions implements SessionStore, ShareStore {
         await this.#remove(transaction, { id: row.session_id as SessionId, groupId });
         return { status: "damaged" };
       }
-      const isOver = found !== undefined && (await this.#isOver(transaction, found.session));
-      if (row !== undefined && found !== undefined && !isClean && !isOver)
+      const hasEnded = found !== undefined && (await isOver(transaction, found.session));
+      if (row !== undefined && found !== undefined && !isClean && !hasEnded)
         return this.#resume(transaction, { row, found, claim });
       return this.#begin(transaction, claim, found?.session);
     });
@@ -172,6 +179,10 @@ export class SqlSessions implements SessionStore, ShareStore {
     const isLost = sql`(owner is null and detached_at is null)
       or (owner is not null and not exists (select 1 from nodes where node_id = owner))`;
     await this.#change((transaction) => detachWhere(transaction, sql`group_id = ${groupId} and (${isLost})`));
+  }
+
+  async findSessionTime(groupId: GroupId): Promise<number> {
+    return findSessionTime(this.#database.relaxed, groupId);
   }
 
   async advanceSessionTime(groupId: GroupId, byMs: number): Promise<number> {
@@ -347,13 +358,6 @@ export class SqlSessions implements SessionStore, ShareStore {
     const session = fromSessionRow(row);
     if (session === undefined || !isIntactSession(row, rows)) return undefined;
     return { session, filters: rows.map(fromFilterRow).filter((filter) => filter !== undefined) };
-  }
-
-  async #isOver(transaction: Transaction<Schema>, session: StoredSession): Promise<boolean> {
-    const end = endsAt(session);
-    if (end === undefined) return session.expiryMs === 0;
-    const now = await sql<{ ms: number }>`select ${sessionTime(sql`${session.groupId}`)} as ms`.execute(transaction);
-    return end <= (now.rows[0]?.ms ?? 0);
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {

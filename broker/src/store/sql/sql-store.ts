@@ -376,6 +376,7 @@ function passOn(sessions: () => SqlSessions): Store["sessions"] {
     settleWill: async (key) => sessions().settleWill(key),
     removeSession: async (key) => sessions().removeSession(key),
     detachLost: async (groupId) => sessions().detachLost(groupId),
+    findSessionTime: async (groupId) => sessions().findSessionTime(groupId),
     advanceSessionTime: async (groupId, byMs) => sessions().advanceSessionTime(groupId, byMs),
     listDueSessions: async (groupId, atMost) => sessions().listDueSessions(groupId, atMost),
     listSessions: async (page) => sessions().listSessions(page),
