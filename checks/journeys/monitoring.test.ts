@@ -75,7 +75,6 @@ describe("/metrics", () => {
 
   it("has series of every label from the start", () => {
     for (const line of [
-      'stele_delivery_attempt_duration_seconds_count{outcome="failed"} 0',
       'stele_delivery_attempt_duration_seconds_count{outcome="gone"} 0',
       'stele_callback_lookups_total{outcome="timed-out"} 0',
       'stele_connections_ended_total{reason="slow"} 0',
@@ -83,18 +82,13 @@ describe("/metrics", () => {
       'stele_chain_damaged_total{group="1",outcome="unmended"} 0',
       'stele_tails_ended_total{reason="stalled"} 0',
       'stele_subscriptions_suspended{group="1"} 0',
-      'stele_delivery_lag_events{group="1"} 0',
-      'stele_delivery_lag_seconds{group="1"} 0',
     ]) {
       expect(text.split("\n")).toContain(line);
     }
     const empty = [...metrics.keys()].filter((name) => !new RegExp(`^${name}(_count)?[{ ]`, "m").test(text));
-    // Set by a round of the search for damage, and in a cluster.
-    expect(empty).toEqual([
-      "stele_scrubbed_block",
-      "stele_chain_scrubbed_block",
-      "stele_scrub_ended_timestamp_seconds",
-    ]);
+    // A round of the search for damage sets these; it may have begun.
+    const late = ["stele_scrubbed_block", "stele_chain_scrubbed_block", "stele_scrub_ended_timestamp_seconds"];
+    expect(empty.filter((name) => !late.includes(name))).toEqual([]);
   });
 
   it("counts the connections of each listener and the bytes of each file", () => {
