@@ -342,9 +342,9 @@ class Engine implements RunningBroker {
     });
   }
 
-  async #inspectBlock({ id, ledger, chainDamage }: Group, blockNumber: number): Promise<BlockState> {
+  async #inspectBlock({ id, ledger, chainDamage }: Group, blockNumber: number): Promise<BlockState | undefined> {
     const { chainCheck } = ledger;
-    if (chainCheck === undefined) return "intact";
+    if (chainCheck === undefined) return undefined;
     const parts = { ...this.#options, groupId: id, logger: this.#loggerOf(id), chainCheck, chainDamage };
     return new BlockRepair(parts).inspect(blockNumber);
   }

@@ -20,8 +20,8 @@ export interface ProofQueryOptions {
   readonly clock: Clock;
   readonly events: EventQuery;
   readonly logger: Logger;
-  /** Looks for damage in a block of the group's chain and repairs it where the index has what is lost. */
-  readonly inspectBlock: (group: Group, blockNumber: number) => Promise<BlockState>;
+  /** Looks for damage in a block of the group's chain and repairs it where the index has what is lost. Undefined where the chain has no file here. */
+  readonly inspectBlock: (group: Group, blockNumber: number) => Promise<BlockState | undefined>;
   /** A faster keccak-256 than the one in JavaScript. */
   readonly keccak?: Keccak256 | undefined;
 }
@@ -51,15 +51,16 @@ export class ProofQuery {
     return proof;
   }
 
-  /** If the block in the chain's own file is damaged, repairs it and tries once more. */
+  /** Where the chain's file is here: repairs the block if it is damaged, and tries once more. */
   async #findProof(group: Group, place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     try {
       return await group.ledger.findProof(place, signal);
     } catch (error) {
       if (!isBrokerError(error, "proofUnavailable")) throw error;
       const state = await this.#options.inspectBlock(group, place.blockNumber);
-      if (state === "repaired") return group.ledger.findProof(place, signal);
-      if (state === "intact") throw error;
+      if (state === undefined) throw error;
+      // A look of somebody else may have repaired what is intact now.
+      if (state !== "damaged") return group.ledger.findProof(place, signal);
       const details = `block ${place.blockNumber} is damaged in the chain's file; health says what to restore`;
       throw new BrokerError("proofUnavailable", { details, cause: error });
     }
