@@ -45,19 +45,29 @@ beforeEach(() => {
   cpSync(join(root, "whole"), folder, { recursive: true });
 });
 
-/** Spoils bytes in front of, in, or behind a content wherever a file has it: pages keep remnants. */
-function spoil(name: string, content: string | undefined, { at = 0, bytes = 1 } = {}): void {
+/** Spoils the first bytes of a content wherever a file has it: pages keep remnants. */
+function spoil(name: string, content: string | undefined, bytes = 1): void {
   const file = join(folder, name);
   const whole = readFileSync(file);
   const places: number[] = [];
   for (let place = whole.indexOf(content ?? "?"); place >= 0; place = whole.indexOf(content ?? "?", place + 1)) {
-    places.push(place + at);
+    places.push(place);
   }
   expect(places).not.toEqual([]);
   for (const place of places) {
     for (let index = place; index < place + bytes; index += 1) whole[index] = (whole[index] ?? 0) ^ 0x55;
   }
   writeFileSync(file, whole);
+}
+
+/** Spoils the receipt of a content's transaction: the index knows the content alone. */
+function spoilReceipt(content: string | undefined): void {
+  const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
+  const find = sqlite.prepare("SELECT place, receipt FROM transactions WHERE instr(raw, ?) > 0");
+  const { place, receipt } = find.get(Buffer.from(content ?? "?")) as { place: number; receipt: Uint8Array }; // The columns' types.
+  receipt[receipt.length - 1] = (receipt.at(-1) ?? 0) ^ 0x55;
+  sqlite.prepare("UPDATE transactions SET receipt = ? WHERE place = ?").run(receipt, place);
+  sqlite.close();
 }
 
 function scrub() {
@@ -78,7 +88,7 @@ describe("stele scrub", () => {
   });
 
   it("mends a content of the chain from the index, and one of the index from the chain", async () => {
-    spoil("chain.sqlite", contents[1], { bytes: 10 });
+    spoil("chain.sqlite", contents[1], 10);
     spoil("store.sqlite", contents[2]);
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
@@ -121,8 +131,7 @@ describe("stele scrub", () => {
 });
 
 it("a broker with a block that cannot be mended answers from the index, and its health says which block", async () => {
-  // The numbers in front of a content in its receipt stand nowhere else.
-  spoil("chain.sqlite", contents[1], { at: -60 });
+  spoilReceipt(contents[1]);
   const server = await start(folder);
   await vi.waitFor(() => expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `), 20_000);
   expect(server.health()[0]).toMatchObject({ ready: true });
@@ -138,7 +147,7 @@ it("a broker with a block that cannot be mended answers from the index, and its 
 
 describe("a proof from a damaged block, without scrubbing", () => {
   it("is given after the block was repaired from the index", async () => {
-    spoil("chain.sqlite", contents[1], { bytes: 10 });
+    spoil("chain.sqlite", contents[1], 10);
     const server = await start(folder, 0);
     expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ event: { eventId: eventIds[1] } });
     expect(server.health()[0]?.warning).toBeUndefined();
@@ -147,7 +156,7 @@ describe("a proof from a damaged block, without scrubbing", () => {
   });
 
   it("is refused if the block cannot be repaired; the error and health name the damaged block", async () => {
-    spoil("chain.sqlite", contents[1], { at: -60 });
+    spoilReceipt(contents[1]);
     const server = await start(folder, 0);
     const message = expect.stringContaining(`block ${blockOf(1)} is damaged in the chain's file`);
     expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ code: 200206, message });
