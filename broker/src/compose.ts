@@ -355,6 +355,7 @@ function createSink(config: Config, { metrics, cleanup }: SinkOptions): Sink {
     connectionsMax: config.callbackConnectionsMax,
     connectionsTotalMax: config.callbackConnectionsTotalMax,
     bytesPerSecondMax: config.callbackBytesPerSecondMax,
+    cloudEvents: { extensionPrefix: config.extensionPrefix, type: config.cloudEventsType },
     ...(config.notificationPlace === "on" ? { places: new EventPlaces({ prefix: config.extensionPrefix }) } : {}),
   });
 }

@@ -5,6 +5,7 @@ import { callbacks } from "./figures/callbacks.mjs";
 import { chainCatchUp } from "./figures/chain-catch-up.mjs";
 import { chainPublish } from "./figures/chain-publish.mjs";
 import { cluster } from "./figures/cluster.mjs";
+import { fasterReceivers } from "./figures/faster-receivers.mjs";
 import { gas } from "./figures/gas.mjs";
 import { mqtt } from "./figures/mqtt.mjs";
 import { nats } from "./figures/nats.mjs";
@@ -52,6 +53,7 @@ const measurements = [
   mqtt,
   tail,
   callbacks,
+  fasterReceivers,
   admin,
   stored,
   starts,

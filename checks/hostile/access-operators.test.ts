@@ -71,6 +71,12 @@ describe("operators' pages", () => {
   });
 });
 
+/** What orders need, by the beginnings of their names. */
+const bodies = [
+  ["replay", '{"from":"OFFSET_FIRST"}'],
+  ["change", '{"concurrency":2}'],
+] as const;
+
 /** Its own document tells nothing of the broker. */
 const guarded = Object.entries(adminOperations).filter(([name]) => name !== "getOpenApi");
 
@@ -80,7 +86,7 @@ async function askApi(name: CredentialName, operation: string) {
   const values = { id: subscriptionId, topic: "t%2Fa", eventId };
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: keyof typeof values) => values[key]);
   const query = method === "GET" ? "" : `?dryRun=true${path.includes("{id}") ? "" : "&all=true"}`;
-  const body = operation.startsWith("replay") ? '{"from":"OFFSET_FIRST"}' : "{}";
+  const body = bodies.find(([name]) => operation.startsWith(name))?.[1] ?? "{}";
   const order = method === "GET" ? {} : { headers: { "content-type": "application/json" }, body };
   const call = { method, path: `${adminPath}${filled}${query}`, ...order };
   const answer = await world.http(name, world.operators).send(call);

@@ -4,6 +4,12 @@ export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-even
 export { leafHash, merklePath, merkleRoot, verifyPath } from "./batch/merkle.ts";
 export { MerkleTree } from "./batch/merkle-tree.ts";
 export {
+  parseCloudEvent,
+  parseCloudEventBatch,
+  type PublishedCloudEvent,
+  readBinaryCloudEvent,
+} from "./cloud-events/parse-cloud-event.ts";
+export {
   type CloudEventSource,
   cloudEventKeys,
   renderCloudEvent,
@@ -38,6 +44,7 @@ export { topicAddress } from "./proof/topic-address.ts";
 export { type ProofResult, type ProvenEvent, type VerifyOptions, verifyProof } from "./proof/verify-proof.ts";
 export {
   type Notification,
+  notificationBatchSchema,
   notificationMethod,
   notificationSchema,
   type RpcNotification,

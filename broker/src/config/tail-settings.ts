@@ -12,7 +12,7 @@ export const tailSettings = {
   cloudEventsType: text({
     section: "Tails",
     description:
-      "`type` of CloudEvents whose publish named none by an extension `svc-ce-type`; CloudEvents recommend the reversed name of a domain as its beginning.",
+      "`type` of CloudEvents, also of callbacks, whose publish named none by an extension `svc-ce-type`; CloudEvents recommend the reversed name of a domain as its beginning.",
     default: "stele.event",
     rule: "1 to 256 printable characters of ASCII",
     check: (value) => /^[\x21-\x7e]{1,256}$/.test(value),

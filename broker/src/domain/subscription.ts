@@ -1,7 +1,9 @@
 import { BrokerError, quote } from "@stele/wire";
+import type { DeliveryOptions } from "./delivery-options.ts";
 import type { GroupId } from "./group-id.ts";
 import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
+import { checkSecretPrefix } from "./signing-secret.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 
 /** A subscription's identifier: a UUID in lower case; behind `tenant/` where a client of a tenant made it. */
@@ -25,8 +27,10 @@ export interface WebhookDelivery {
   readonly kind: "webhook";
   readonly format: WebhookFormat;
   readonly url: string;
-  /** Signing secret of the callbacks (Standard Webhooks 1.0), as the subscriber gave it. */
+  /** Signing secret of the callbacks (Standard Webhooks 1.0), or both secrets of a rotation: see readSecrets. */
   readonly secret: string | undefined;
+  /** Undefined for the usual delivery. */
+  readonly options?: DeliveryOptions | undefined;
 }
 
 /** The connection of a session takes events at its own pace. */
@@ -140,6 +144,7 @@ export function checkSecret(secret: string | undefined): void {
   // PostgreSQL cannot store text with a NUL character.
   if (secret.includes("\0"))
     throw new BrokerError("parameterInvalid", { details: '"secret" contains a NUL character' });
+  checkSecretPrefix(secret);
   if (!secret.startsWith(encodedSecretPrefix)) return;
   const encoded = secret.slice(encodedSecretPrefix.length);
   if (encoded === "" || !base64.test(encoded)) {

@@ -1,5 +1,6 @@
 import type { BrokerError, EventId } from "@stele/wire";
 import type { Ticket } from "../domain/delivery-window.ts";
+import type { DeliveryOptionsCall } from "../domain/delivery-options.ts";
 import type { Event, Extensions } from "../domain/event.ts";
 import type { Position } from "../domain/position.ts";
 import type { SessionFilter } from "../domain/session-filter.ts";
@@ -7,6 +8,7 @@ import type { TopicFilter } from "../domain/topic-filter.ts";
 import type { SessionProtocol, Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
+import type { NotifiedOrigin } from "../ports/sink.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
 import type { Caller, Principal } from "./access/caller.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
@@ -93,6 +95,8 @@ export interface SubscribeCall extends TopicCall {
   readonly offset: string | undefined;
   /** Signing secret of the callbacks; undefined for none. */
   readonly secret: string | undefined;
+  /** How to deliver; as usual if left out, and as before when a subscription continues. */
+  readonly options?: DeliveryOptionsCall | undefined;
 }
 
 export interface UnsubscribeCall {
@@ -246,13 +250,8 @@ export interface TailStart {
   readonly isTakenBack: boolean;
 }
 
-/** What the chain says of an event beside its content. */
-export interface EventOrigin {
-  /** Its topic, among all chains: `eip155:<chainId>:<topicAddress>` (CAIP-10). */
-  readonly source: string;
-  /** Time of its block, in milliseconds since the epoch; undefined where the chain does not say now. */
-  readonly time: number | undefined;
-}
+/** What the chain says of an event beside its content: its topic among all chains (CAIP-10), and the time of its block. */
+export type EventOrigin = NotifiedOrigin;
 
 /** Finds what the chain says of events beside their content. */
 export interface OriginSource {

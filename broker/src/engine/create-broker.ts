@@ -392,6 +392,7 @@ class Engine implements RunningBroker {
       failures: new ReceiverFailures(this.#options.clock),
       isPaused: this.#isPaused,
       slices: this.#slices,
+      originsOf: (groupId) => this.#groups.find(groupId)?.origins,
       findMember: () => this.#cluster?.member,
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });

@@ -1,7 +1,9 @@
+import { isCloudEvent } from "../domain/delivery-options.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import { toInterest } from "../domain/interest.ts";
 import { perKey } from "../lib/per-key.ts";
 import type { Access } from "./access/access.ts";
+import type { OriginSource } from "./broker.ts";
 import type { ClusterMember } from "./cluster/cluster-member.ts";
 import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-worker.ts";
@@ -10,6 +12,7 @@ import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedOrder>;
+  readonly originsOf: (groupId: GroupId) => OriginSource | undefined;
   /** Undefined where this process has the store alone. */
   readonly findMember: () => Pick<ClusterMember, "isLive"> | undefined;
 }
@@ -19,7 +22,7 @@ export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactor
   const { access, feedPartsOf, findMember, troubles } = options;
   const partsOf = perKey((groupId: GroupId) => ({ ...options, logger: options.logger.child({ groupId }) }));
   return (subscription) => {
-    const { id, groupId, filter, cursor, owner } = subscription;
+    const { id, groupId, filter, cursor, owner, delivery } = subscription;
     const mayReceive = access.receiverOf(subscription);
     const feed = new Feed({
       ...feedPartsOf(groupId),
@@ -39,6 +42,7 @@ export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactor
         mayReceive,
         turn: access.callbackTurnOf(subscription),
         names: access.namesFor(subscription),
+        origins: isCloudEvent(delivery.options) ? options.originsOf(groupId) : undefined,
       },
       partsOf(groupId),
     );

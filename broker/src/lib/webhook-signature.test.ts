@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, generateKeyPairSync, verify } from "node:crypto";
 import { expect, test } from "vitest";
 import { signMessage } from "./webhook-signature.ts";
 
@@ -21,3 +21,12 @@ test.each(["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcd
     expect(signMessage(secret, message)).toBe(`v1,${digest}`);
   },
 );
+
+test("signs with a whsk_ key by Ed25519, as its public key verifies", () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
+  const signature = signMessage(`whsk_${seed.toString("base64")}`, message);
+  const [version, encoded = ""] = signature.split(",");
+  const signed = Buffer.from(`${message.id}.${message.timestampSeconds}.${message.body.toString()}`);
+  expect([version, verify(null, signed, publicKey, Buffer.from(encoded, "base64"))]).toEqual(["v1a", true]);
+});

@@ -1,4 +1,5 @@
-import { createHmac } from "node:crypto";
+import { createHmac, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { findPrivateKey } from "./private-key.ts";
 
 const secretPrefix = "whsec_";
 const base64 =
@@ -11,13 +12,23 @@ export interface SignedMessage {
 }
 
 /**
- * The `webhook-signature` of Standard Webhooks 1.0: `v1,` and the Base64 of HMAC-SHA256 over `id.timestamp.body`. The key of a secret
- * `whsec_<Base64>` is its decoded bytes; the key of any other secret is its UTF-8 bytes.
+ * A signature of Standard Webhooks 1.0 over `id.timestamp.body`: `v1,` and the Base64 of HMAC-SHA256, or `v1a,` and that of Ed25519 for a secret
+ * `whsk_<Base64>`. The key of a secret `whsec_<Base64>` is its decoded bytes; the key of any other secret is its UTF-8 bytes.
  */
-export function signMessage(secret: string, message: SignedMessage): string {
-  const hmac = createHmac("sha256", toKey(secret));
-  hmac.update(`${message.id}.${message.timestampSeconds}.`).update(message.body);
-  return `v1,${hmac.digest("base64")}`;
+export function signMessage(secret: string, { id, timestampSeconds, body }: SignedMessage): string {
+  const head = `${id}.${timestampSeconds}.`;
+  const seed = findPrivateKey(secret);
+  if (seed !== undefined) {
+    return `v1a,${sign(null, Buffer.concat([Buffer.from(head), body]), toPrivateKey(seed)).toString("base64")}`;
+  }
+  return `v1,${createHmac("sha256", toKey(secret)).update(head).update(body).digest("base64")}`;
+}
+
+/** What stands before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
+const keyHead = Buffer.from("302e020100300506032b657004220420", "hex");
+
+function toPrivateKey(seed: Buffer): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([keyHead, seed]), format: "der", type: "pkcs8" });
 }
 
 function toKey(secret: string): Buffer {

@@ -5,11 +5,25 @@ import type { Subscription, WebhookDelivery } from "../domain/subscription.ts";
 /** The destination of a subscription's notifications. */
 export type CallbackTarget = Pick<Subscription, "id"> & Omit<WebhookDelivery, "kind">;
 
-/** One event for one subscription. A repeat has the same eventId. */
-export interface Notification {
-  readonly subscription: CallbackTarget;
+/** Where an event comes from, for forms that say it. Time in milliseconds since the epoch; undefined where nobody knows it now. */
+export interface NotifiedOrigin {
+  readonly source: string;
+  readonly time: number | undefined;
+}
+
+/** One event as its subscriber sees it. A repeat has the same eventId. */
+export interface NotifiedEvent {
   readonly event: Event;
   readonly eventId: EventId;
+  /** Present where the form of the subscription needs it. */
+  readonly origin?: NotifiedOrigin;
+}
+
+/** One event for one subscription, or a batch of them, of which it is the first. */
+export interface Notification extends NotifiedEvent {
+  readonly subscription: CallbackTarget;
+  /** Every event of a batch, in order; undefined for a subscription without batches. */
+  readonly batch?: readonly NotifiedEvent[];
 }
 
 /**
@@ -27,6 +41,13 @@ export interface AttemptAnswer {
   /** Of HTTP. */
   readonly status: number;
   readonly body: Uint8Array;
+}
+
+/** How a test event was taken. */
+export interface TestOutcome {
+  readonly outcome: Exclude<AttemptOutcome, { status: "withheld" }>;
+  /** Undefined without an answer. */
+  readonly answer: AttemptAnswer | undefined;
 }
 
 /** The part of an AbortSignal that an attempt needs: lighter objects than an AbortSignal have it too. */
@@ -56,5 +77,7 @@ export interface Sink {
   /** Checks an address, and asks its receiver for consent, before a subscription is created. @throws BrokerError 100501, 100506. */
   checkTarget(target: CallbackTarget): Promise<void>;
   attempt(notification: Notification, signal: AttemptSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
+  /** Sends an event that is none, once, as an event is sent: a receiver that takes it can take events. Never throws because of the receiver. */
+  test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome>;
   stop(): Promise<void>;
 }

@@ -57,6 +57,17 @@ export function testOperated(store: () => Store): void {
     expect(await store().countSubscriptionsTo("http://other.example")).toBe(1);
   });
 
+  it("keeps delivery options until a change leaves them out", async () => {
+    const options = { form: "cloudevents", concurrency: 8, batchEvents: 100, batchMs: 20 } as const;
+    const given = subscriptionOf(5, { delivery: webhookTo({ options }) });
+    await store().insertSubscription(given, 0);
+    expect(await store().findSubscription(given.id)).toEqual(given);
+    await store().updateSubscription(given, { state: "active", delivery: webhookTo() });
+    expect((await store().findSubscription(given.id))?.delivery).toEqual(webhookTo());
+    await store().moveSubscription(given, { delivery: webhookTo({ options: { concurrency: 2 } }) }, 0);
+    expect(await store().findSubscription(given.id)).toMatchObject({ delivery: { options: { concurrency: 2 } } });
+  });
+
   it("refuses a cursor of an index that has rolled back", async () => {
     await store().applyBlocks(group, history);
     await store().insertSubscription(subscriptionOf(1), 0);

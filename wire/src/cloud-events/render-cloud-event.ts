@@ -37,9 +37,16 @@ const taken: ReadonlySet<string> = new Set([
 ]);
 
 /** The extension that names the type of the content, after the prefix; `json`, or a media type. */
-const formatKey = "format";
-/** Extensions by which a publish says what the CloudEvent says of itself. */
-export const cloudEventKeys = { type: "ce-type", source: "ce-source", id: "ce-id" } as const;
+export const formatKey = "format";
+/** Extensions by which a publish says what the CloudEvent says of itself. Only type and schema are said again: the rest has become that of the broker. */
+export const cloudEventKeys = {
+  type: "ce-type",
+  source: "ce-source",
+  id: "ce-id",
+  time: "ce-time",
+  subject: "ce-subject",
+  dataschema: "ce-dataschema",
+} as const;
 
 const octets = "application/octet-stream";
 const mediaType = /^[\w.+-]+\/[\w.+-]+(?:\s*;[\x20-\x7e]*)?$/;
@@ -63,6 +70,7 @@ export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<str
     ["subject", event.topic],
     ...(time === undefined ? [] : [["time", new Date(time).toISOString()] as const]),
     ["datacontenttype", contentTypeOf(own(formatKey))],
+    ...toPair("dataschema", own(cloudEventKeys.dataschema)),
     ["sequence", String(event.sequence).padStart(sequenceDigits, "0")],
   ]);
   for (const [key, value] of extensions) {
@@ -71,6 +79,10 @@ export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<str
     attributes.set(name, value);
   }
   return attributes;
+}
+
+function toPair(name: string, value: string | undefined): readonly (readonly [string, string])[] {
+  return value === undefined || value === "" || control.test(value) ? [] : [[name, value]];
 }
 
 /** An event as one JSON object (CloudEvents JSON event format 1.0.2): data as it is where it is JSON or text, else in Base64. */

@@ -7,6 +7,11 @@ export const notificationSchema = z
   .meta({ title: "Notification" });
 export type Notification = z.output<typeof notificationSchema>;
 
+/** Body of a callback to a subscription with batches. */
+export const notificationBatchSchema = z
+  .strictObject({ subscriptionId: z.string(), events: z.array(eventSchema).min(1) })
+  .meta({ title: "NotificationBatch" });
+
 /** The JSON-RPC method of a JsonRPC callback. */
 export const notificationMethod = "onEvent";
 

@@ -111,6 +111,10 @@ export const operations = {
       subscriptionId: parameter.optionalSubscriptionId,
       offset: parameter.offset,
       secret: parameter.secret,
+      format: parameter.format,
+      concurrency: parameter.concurrency,
+      batch: parameter.batch,
+      batchMs: parameter.batchMs,
     },
     result: z.string(),
     errors: [

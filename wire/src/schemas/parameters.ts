@@ -17,6 +17,15 @@ export const parameter = {
   secret: optionalText(
     "Secret that signs the callbacks (Standard Webhooks). It is bound to its url: with a new url, pass it again.",
   ),
+  format: optionalText(
+    "Form of the callbacks: interface (default), cloudevents (structured), or cloudevents-binary, which a secret makes structured.",
+  ),
+  concurrency: z.int().nullish().describe("Topics to deliver at once, 1 (default) to 64; each topic keeps its order."),
+  batch: z.int().nullish().describe("Most events in one callback, 1 to 1,000; 0 (default) for callbacks of one event."),
+  batchMs: z
+    .int()
+    .nullish()
+    .describe("How long a batch that is not full waits for more events, 0 (default) to 60,000 ms."),
   base64Content: z
     .string()
     .describe("Event content: Base64 with the standard alphabet and padding.")

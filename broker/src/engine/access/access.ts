@@ -217,8 +217,8 @@ export class Access {
     return namesOfOwner(toOwner(principal));
   }
 
-  /** Returns the topics that may reach a subscription. */
-  receiverOf({ groupId, principal }: Subscription): (topic: TopicName) => boolean {
+  /** Returns the topics that may reach a subscription, and the filters with all that they match. */
+  receiverOf({ groupId, principal }: Subscription): (topic: TopicName | TopicFilter) => boolean {
     return this.#receiver(toOwner(principal), groupId);
   }
 

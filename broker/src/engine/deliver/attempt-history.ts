@@ -99,6 +99,7 @@ export class AttemptHistory {
 
 const utf8 = new TextDecoder();
 
-function toExcerpt(body: Uint8Array): string | undefined {
+/** How an answer began; undefined for an empty one. */
+export function toExcerpt(body: Uint8Array): string | undefined {
   return body.length === 0 ? undefined : utf8.decode(body.subarray(0, excerptBytesMax));
 }

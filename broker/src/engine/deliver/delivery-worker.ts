@@ -1,14 +1,15 @@
 import type { Event } from "../../domain/event.ts";
-import { DeliveryWindow } from "../../domain/delivery-window.ts";
+import { type EventEnd, EventWindow, type WindowEntry } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { type CallbackSubscription, nothingFailed, type SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation, type CancelSignal } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { CallbackTarget, Notification } from "../../ports/sink.ts";
+import type { CallbackTarget, Notification, NotifiedEvent } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
+import type { EventOrigin, OriginSource } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import { viewOf } from "../event-view.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -21,6 +22,9 @@ import {
   pauseAfter,
   type Wait,
 } from "./attempts.ts";
+import { DeliveryProgress, type Failure, failureOf } from "./delivery-progress.ts";
+import { type LaneItem, Lanes } from "./lanes.ts";
+import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
 /** What one worker delivers, and from where. */
@@ -35,6 +39,8 @@ export interface DeliveryOrder {
   readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
   /** How the subscriber calls the topics; by their real names if left out. */
   readonly names?: TenantNames | undefined;
+  /** Where events come from, for a form of callback that says it. */
+  readonly origins?: OriginSource | undefined;
 }
 
 /** The same object for all workers of a group: there may be tens of thousands. */
@@ -53,10 +59,25 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
 
 /** Number of writes of the failed time until delivery gives up. A kill loses at most the time between two of them. */
 const failingSaves = 64;
+/** Events that a subscription with concurrency or batches may have taken beyond its cursor. A kill repeats at most so many. */
+const eventsAheadMax = 1_024;
+/** The same, in bytes of content. */
+const bytesAheadMax = 1024 * 1024;
+/** Bytes of content in one batch, unless one event alone has more. */
+const batchBytesMax = 1024 * 1024;
+/** What an event takes in a request beside its content. */
+const envelopeBytes = 512;
+
+/** An event that the worker has taken from its feed. */
+interface Held extends WindowEntry, LaneItem {
+  readonly event: Event;
+  failure: Failure;
+}
 
 /**
- * Delivers the events of one callback subscription, one at a time and in order. The cursor moves when the receiver has accepted an
- * event, and past events that the filter does not match.
+ * Delivers the events of one callback subscription in order: one at a time over all topics, unless the subscription asks for several topics at once,
+ * or for batches. The cursor follows the events that its receiver has accepted, up to the first that it has not, and passes those that the filter does
+ * not match.
  */
 export class DeliveryWorker {
   readonly feed: Feed;
@@ -66,32 +87,35 @@ export class DeliveryWorker {
   readonly #target: CallbackTarget;
   readonly #stopping = new Cancellation();
   readonly #aborting = new Cancellation();
+  readonly #progress: DeliveryProgress;
+  /** Events that were taken and are not yet behind the cursor. */
+  readonly #window = new EventWindow<Held>();
+  /** Undefined for the usual delivery, in which the next event is taken when the one before has ended. */
+  readonly #lanes: Lanes<Held> | undefined;
   #running: Promise<void> = Promise.resolve();
-  #progress: Progress;
-  /** Value in the last progress that was noted. */
-  #savedFailedMs: number;
   /** When the next attempt is due; undefined unless the worker waits for it. */
   #nextAttemptAt: number | undefined;
-  /** Holds at most one event: the next one is delivered when the receiver has accepted it. */
-  readonly #window = new DeliveryWindow();
+  /** Until when the receiver wants no attempt at any event. */
+  #askedUntil = 0;
+  /** Bytes of events in the window that have not ended. */
+  #bytesAhead = 0;
+  #onRoom: (() => void) | undefined;
+  #hasGivenUp = false;
 
   constructor(order: DeliveryOrder, options: DeliveryWorkerOptions) {
     const { subscription, feed } = order;
     this.feed = feed;
     this.#options = options;
     this.#order = order;
-    const { format, url, secret } = subscription.delivery;
-    this.#target = { id: subscription.id, format, url, secret };
-    const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
-    const { failedAttempts, failedMs, failingSince, retryAt } = subscription;
-    const failure = { failedAttempts, failedMs, failingSince, retryAt };
-    this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt, ...failure };
-    this.#savedFailedMs = failedMs;
+    const { format, url, secret, options: delivered } = subscription.delivery;
+    this.#target = { id: subscription.id, format, url, secret, ...(delivered && { options: delivered }) };
+    this.#progress = new DeliveryProgress(subscription, options);
+    this.#lanes = this.#createLanes();
   }
 
   /** Progress of the subscription, ahead of the store. */
   get progress(): Progress {
-    return this.#progress;
+    return this.#progress.current;
   }
 
   /** When the next attempt is due, in milliseconds since the epoch; undefined unless the worker waits for it. */
@@ -101,7 +125,7 @@ export class DeliveryWorker {
 
   /** Place of the event that the receiver has to accept next; undefined if the worker has not read it yet. */
   get waitingAt(): Position | undefined {
-    return this.#window.lowest ?? this.feed.peek()?.position;
+    return this.#window.oldest?.position ?? this.feed.peek()?.position;
   }
 
   /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
@@ -115,7 +139,7 @@ export class DeliveryWorker {
   }
 
   /**
-   * Ends after the attempt in progress, so that an accepted event counts as accepted. Aborts an attempt that takes longer than `graceMs`.
+   * Ends after the attempts in progress, so that an accepted event counts as accepted. Aborts attempts that take longer than `graceMs`.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
@@ -123,81 +147,176 @@ export class DeliveryWorker {
     const cancel = this.#options.clock.after(graceMs, () => this.#aborting.abort());
     await this.#running;
     cancel();
-    this.#passUnmatched();
-    this.#saveFailing(1);
+    const { oldest } = this.#window;
+    this.#progress.passUnmatched(oldest === undefined ? this.feed.position : before(oldest.position));
+    this.#progress.saveFailure();
   }
 
   async #run(): Promise<void> {
     for (let event = await this.#next(); event !== undefined; event = await this.#next()) {
-      const { position, topic } = event;
-      const ticket = this.#window.give({ position, topic, qos: 1 });
-      this.feed.advance();
+      const held = this.#take(event);
       // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
       await this.#options.slices.pause();
-      const result = await deliver(this.#options, this.#toNotification(event), this.#signals(topic));
-      if (result === "given-up") this.#options.onGivenUp(this.#order.subscription.id, this);
-      if (result !== "accepted" && !this.#isDenied(topic)) return;
-      this.#window.acknowledge(ticket);
-      if (result === "accepted") this.#acknowledge(position);
-      else this.#passDenied();
+      if (this.#lanes === undefined) {
+        if (!(await this.#deliver([held]))) break;
+      } else {
+        this.#lanes.add(held);
+        if (this.#isFarAhead) await this.#waitForRoom();
+      }
     }
+    await this.#lanes?.end();
+    if (this.#hasGivenUp) this.#options.onGivenUp(this.#order.subscription.id, this);
   }
 
-  /** Whether the worker goes on, and only the right to the topic has ended while the event waited. */
-  #isDenied(topic: TopicName): boolean {
-    const { mayStart, mayReceive } = this.#order;
-    return !this.#stopping.aborted && mayStart?.() !== false && mayReceive?.(topic) === false;
+  #createLanes(): Lanes<Held> | undefined {
+    const { concurrency = 1, batchEvents, batchMs = 0 } = this.#target.options ?? {};
+    if (concurrency === 1 && batchEvents === undefined) return undefined;
+    return new Lanes({
+      clock: this.#options.clock,
+      stopping: this.#stopping,
+      concurrency,
+      itemsMax: batchEvents ?? 1,
+      bytesMax: batchBytesMax,
+      waitMs: batchMs,
+      deliver: (items) => this.#deliver(items),
+    });
   }
 
-  /** Its receiver has not failed with the next event. */
-  #passDenied(): void {
-    this.#savedFailedMs = 0;
-    this.#progress = { ...this.#progress, ...nothingFailed };
-    this.#passUnmatched();
+  /** The event after the cursor may have failed before, in an earlier run of the broker or at another node. */
+  #take(event: Event): Held {
+    const isNext = this.#window.size === 0;
+    const held: Held = {
+      event,
+      position: event.position,
+      end: undefined,
+      lane: (this.#target.options?.concurrency ?? 1) > 1 ? event.topic : "",
+      bytes: event.content.byteLength + envelopeBytes,
+      failure: isNext ? failureOf(this.#progress.current) : failureOf(undefined),
+    };
+    this.#window.add(held);
+    this.#bytesAhead += held.bytes;
+    this.feed.advance();
+    return held;
   }
 
-  #signals(topic: TopicName): DeliverySignals {
-    const { failedAttempts: attempts, failedMs: waitedMs, retryAt } = this.#progress;
+  get #isFarAhead(): boolean {
+    return this.#window.size >= eventsAheadMax || this.#bytesAhead >= bytesAheadMax;
+  }
+
+  async #waitForRoom(): Promise<void> {
+    while (this.#isFarAhead && !this.#stopping.aborted) await this.#nextSettling();
+  }
+
+  /** Returns when events ended, or the worker stops. */
+  #nextSettling(): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        this.#stopping.removeEventListener("abort", settle);
+        this.#onRoom = undefined;
+        resolve();
+      };
+      this.#onRoom = settle;
+      this.#stopping.addEventListener("abort", settle);
+    });
+  }
+
+  /** Delivers events together; those whose right ends meanwhile are passed. False where the worker has to end. */
+  async #deliver(items: readonly Held[]): Promise<boolean> {
+    for (let rest = items; rest.length > 0; ) {
+      const result = await this.#attempt(rest);
+      if (result === "accepted") {
+        this.#settle(rest, "accepted");
+        return true;
+      }
+      const denied = result === "given-up" || !this.#mayGoOn ? [] : rest.filter((held) => !this.#mayReceive(held));
+      if (denied.length === 0) {
+        this.#hasGivenUp ||= result === "given-up";
+        this.#stopping.abort();
+        return false;
+      }
+      this.#settle(denied, "passed");
+      rest = rest.filter(({ end }) => end === undefined);
+    }
+    return true;
+  }
+
+  async #attempt(items: readonly Held[]) {
+    const { origins } = this.#order;
+    const found =
+      origins &&
+      (await loadOrigins(
+        items.map(({ event }) => event),
+        origins,
+        {
+          signal: this.#stopping,
+          onFailed: (error, failures) => this.#onUnread(error, failures),
+        },
+      ));
+    if (origins !== undefined && found === undefined) return "interrupted";
+    return deliver(this.#options, this.#toNotification(items, found), this.#signals(items));
+  }
+
+  /** The events ended: the cursor follows as far as all before it have. */
+  #settle(items: readonly Held[], end: EventEnd): void {
+    for (const held of items) {
+      held.end = end;
+      this.#bytesAhead -= held.bytes;
+    }
+    const prefix = this.#window.takePrefix();
+    if (prefix !== undefined) this.#progress.pass(prefix, this.#window.oldest?.failure);
+    this.#onRoom?.();
+  }
+
+  get #mayGoOn(): boolean {
+    return !this.#stopping.aborted && this.#order.mayStart?.() !== false;
+  }
+
+  /** Whether the right to the topic has not ended while the event waited. */
+  #mayReceive({ event: { topic } }: Held): boolean {
+    return this.#order.mayReceive?.(topic) !== false;
+  }
+
+  #signals(items: readonly Held[]): DeliverySignals {
+    const [head] = items;
+    if (head === undefined) throw new Error("there is an event");
+    const { failedAttempts: attempts, failedMs: waitedMs, retryAt } = head.failure;
     return {
       stopping: this.#stopping,
       aborting: this.#aborting,
       turn: this.#order.turn,
-      mayStart: () => this.#order.mayStart?.() !== false && this.#order.mayReceive?.(topic) !== false,
+      mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
       failing: { attempts, waitedMs },
-      leftMs: retryAt === 0 ? 0 : this.#leftUntil(retryAt),
-      onWaiting: (wait) => this.#wait(wait),
-      onFailing: (failing) => this.#fail(failing),
+      leftMs: this.#leftUntil(Math.max(retryAt, this.#askedUntil)),
+      onWaiting: (wait) => this.#wait(head, wait),
+      onFailing: (failing) => this.#fail(head, failing),
     };
   }
 
-  /** Of a wait that began in an earlier run of the broker, or at another node, whose clock may differ. */
+  /** Of a wait that may have begun in an earlier run of the broker, or at another node, whose clock may differ. */
   #leftUntil(retryAt: number): number {
+    if (retryAt === 0) return 0;
     const leftMs = Math.min(Math.max(0, retryAt - this.#options.clock.now()), retryAfterMsMax);
     if (leftMs > 0) this.#nextAttemptAt = retryAt;
     return leftMs;
   }
 
   /** Notes the first failure, so that others see it, and what the receiver asked for: whoever takes the subscription over waits as well. */
-  #wait({ attempts: failedAttempts, waitMs, isAsked }: Wait): void {
-    const now = this.#options.clock.now();
-    const isFirst = this.#progress.failingSince === 0;
-    const failingSince = isFirst ? now : this.#progress.failingSince;
-    this.#nextAttemptAt = now + waitMs;
-    this.#progress = { ...this.#progress, failedAttempts, failingSince, retryAt: isAsked ? now + waitMs : 0 };
-    if (isFirst || isAsked) this.#options.progressWriter.note(this.#progress);
+  #wait(held: Held, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
+    const nextAttemptAt = this.#options.clock.now() + waitMs;
+    const isFirst = held.failure.failingSince === 0;
+    const failingSince = isFirst ? this.#options.clock.now() : held.failure.failingSince;
+    held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
+    if (isAsked && this.#lanes !== undefined) this.#askedUntil = nextAttemptAt;
+    if (this.#window.oldest !== held) return;
+    this.#nextAttemptAt = nextAttemptAt;
+    this.#progress.fail(held.failure, { isNews: isFirst || isAsked, sinceMs: Number.POSITIVE_INFINITY });
   }
 
-  #fail({ attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
+  #fail(held: Held, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
+    held.failure = { ...held.failure, failedAttempts, failedMs };
+    if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = undefined;
-    this.#progress = { ...this.#progress, failedAttempts, failedMs };
-    this.#saveFailing(this.#options.limits.giveUpAfterMs / failingSaves);
-  }
-
-  /** Notes the progress if the failed time grew by `sinceMs` since it was last noted. */
-  #saveFailing(sinceMs: number): void {
-    if (this.#progress.failedMs - this.#savedFailedMs < sinceMs) return;
-    this.#savedFailedMs = this.#progress.failedMs;
-    this.#options.progressWriter.note(this.#progress);
+    this.#progress.fail(held.failure, { isNews: false, sinceMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
   /** The next event; undefined when the worker stops. A store that fails is asked again: the feed has not moved. */
@@ -210,42 +329,34 @@ export class DeliveryWorker {
         await this.feed.more(signal);
       } catch (error) {
         failures += 1;
-        this.#onUnread(error);
-        await pauseAfter(this.#options, failures, signal);
+        await this.#onUnread(error, failures);
       }
     }
     this.#options.troubles.clear(this.#order.subscription.id);
     return undefined;
   }
 
-  #onUnread(error: unknown): void {
+  /** Waits until it is worth another try. */
+  async #onUnread(error: unknown, failures: number): Promise<void> {
     const { troubles, logger } = this.#options;
     const { id, groupId } = this.#order.subscription;
     logger.error("events not read, trying again", { subscriptionId: id, error });
     const reason = error instanceof Error ? error.message : String(error);
     troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
+    await pauseAfter(this.#options, failures, this.#stopping);
   }
 
-  #toNotification(event: Event): Notification {
+  #toNotification(items: readonly Held[], origins: readonly EventOrigin[] | undefined): Notification {
+    const events = items.map(({ event }, index) => this.#toNotified(event, origins?.[index]));
+    const [first] = events;
+    if (first === undefined) throw new Error("there is an event");
+    const batch = this.#target.options?.batchEvents === undefined ? undefined : { batch: events };
+    return { subscription: this.#target, ...first, ...batch };
+  }
+
+  #toNotified(event: Event, origin: EventOrigin | undefined): NotifiedEvent {
     const { names } = this.#order;
     const seen = names === undefined ? event : viewOf(event, names);
-    return { subscription: this.#target, event: seen, eventId: this.#options.eventIds.of(event) };
-  }
-
-  #acknowledge(cursor: Position): void {
-    const { id, epoch, notifiedCount } = this.#progress;
-    const notifiedAt = this.#options.clock.now();
-    this.#savedFailedMs = 0;
-    this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt, ...nothingFailed };
-    this.#options.progressWriter.note(this.#progress);
-  }
-
-  /** Moves the cursor past events that do not match, so that a restart does not read them again. */
-  #passUnmatched(): void {
-    const { lowest } = this.#window;
-    const cursor = lowest === undefined ? this.feed.position : before(lowest);
-    if (cursor <= this.#progress.cursor) return;
-    this.#progress = { ...this.#progress, cursor };
-    this.#options.progressWriter.note(this.#progress);
+    return { event: seen, eventId: this.#options.eventIds.of(event), ...(origin && { origin }) };
   }
 }

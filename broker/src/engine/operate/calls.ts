@@ -1,4 +1,5 @@
 import type { NodeId } from "../../domain/node.ts";
+import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
@@ -69,7 +70,24 @@ export type SubscriptionOrder =
   /** Moves the cursor past an event; past the next one, if left out. */
   | { readonly kind: "skip"; readonly to: PlaceOrder | undefined }
   /** Moves the cursor back, so that the event and all later ones are delivered again. */
-  | { readonly kind: "replay"; readonly from: PlaceOrder };
+  | { readonly kind: "replay"; readonly from: PlaceOrder }
+  /** Changes what is delivered, and where and how. */
+  | { readonly kind: "change"; readonly change: DeliveryChange }
+  /** Sends a test event now, in whatever state it is. */
+  | { readonly kind: "test" };
+
+/** What to change of a subscription; what is undefined stays. */
+export interface DeliveryChange extends DeliveryOptionsCall {
+  /** A topic or pattern. */
+  readonly topic?: string | undefined;
+  /** A secret belongs to its url: a new url takes the one of this change, or none. */
+  readonly url?: string | undefined;
+  /** Null for none any more. */
+  readonly secret?: string | null | undefined;
+  /** How long the secret before it signs as well, at the same url. */
+  readonly rotationMs?: number | undefined;
+  readonly kind?: WebhookFormat | undefined;
+}
 
 export interface OrderCall {
   readonly order: SubscriptionOrder;
@@ -82,8 +100,20 @@ export interface OrderResult {
   readonly id: Subscription["id"];
   /** Matching events that are skipped, delivered again, or wait. */
   readonly events: number;
+  /** How a test event was taken; undefined of any other order. */
+  readonly test?: TestResult | undefined;
   /** Why the order was refused; undefined if it was not. */
   readonly error?: unknown;
+}
+
+/** How a test event was taken, and how long that took. */
+export interface TestResult {
+  readonly outcome: "accepted" | "failed" | "gone";
+  /** Of HTTP; undefined without an answer. */
+  readonly status: number | undefined;
+  readonly reason: string | undefined;
+  readonly excerpt: string | undefined;
+  readonly durationMs: number;
 }
 
 export interface TopicsCall {

@@ -11,16 +11,23 @@ import {
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Sink } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SubscriptionMove } from "../../ports/subscription-search.ts";
+import { toExcerpt } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Group, Groups } from "../group.ts";
 import { damagedSubscription } from "../integrity/mended-store.ts";
+import type { EngineLimits } from "../limits.ts";
 import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
 import type { Ownership } from "../subscribe/ownership.ts";
-import type { OrderCall, OrderResult, SubscriptionOrder } from "./calls.ts";
+import { SubscriptionQuota } from "../subscribe/subscription-quota.ts";
+import { Deadline } from "../time.ts";
+import type { OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
+import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { findNextMatch } from "./next-match.ts";
 import type { Places } from "./places.ts";
 
@@ -30,7 +37,7 @@ const triesMax = 10;
 /** Time for an attempt in progress, in milliseconds, before the order takes effect. */
 const attemptGraceMs = 1_000;
 
-export interface SubscriptionOperatorOptions {
+export interface SubscriptionOperatorOptions extends DeliveryChangesOptions {
   readonly store: Store;
   readonly groups: Groups;
   readonly logger: Logger;
@@ -38,11 +45,17 @@ export interface SubscriptionOperatorOptions {
   readonly progressWriter: ProgressWriter;
   readonly ownership: Ownership;
   readonly places: Places;
+  readonly sink: Pick<Sink, "checkTarget" | "test">;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
   /** Called after a subscription was paused or resumed. */
   readonly onHeld: () => void;
   /** Held by all calls that change a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
 }
+
+/** How long a test event may take, in milliseconds, with the wait for a connection. */
+const testMsMax = 30_000;
 
 export interface CountedOrder extends OrderCall {
   /** Of the caller. */
@@ -73,14 +86,19 @@ interface Plan {
  */
 export class SubscriptionOperator {
   readonly #options: SubscriptionOperatorOptions;
+  readonly #changes: DeliveryChanges;
+  readonly #quota: SubscriptionQuota;
 
   constructor(options: SubscriptionOperatorOptions) {
     this.#options = options;
+    this.#changes = new DeliveryChanges(options);
+    this.#quota = new SubscriptionQuota(options);
   }
 
   /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; of a place as {@link Places.find}. */
   async order(text: string, call: CountedOrder): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
+    if (call.order.kind === "test") return this.#test(id, call.isDryRun);
     if (call.isDryRun) return this.#judgeOne(id, call);
     const first = await this.#aim(await this.#findCurrent(id), call);
     const { turns, ownership } = this.#options;
@@ -103,7 +121,9 @@ export class SubscriptionOperator {
     for (const id of ids) {
       try {
         const current = await this.#findCurrent(id);
-        judged.push({ id, count: addConcerned(counts, current, targetOf(current, await this.#aim(current, call))) });
+        const aim = await this.#aim(current, call);
+        if (call.order.kind === "test") judged.push({ id });
+        else judged.push({ id, count: addConcerned(counts, current, this.#toMove(current, aim)) });
       } catch (error) {
         judged.push({ id, error });
       }
@@ -127,6 +147,25 @@ export class SubscriptionOperator {
     return toCallback(toCurrent(await this.#find(id), this.#options).subscription);
   }
 
+  /** Whatever its state: who set a receiver up wants to know before it is resumed. */
+  async #test(id: SubscriptionId, isDryRun: boolean): Promise<OrderResult> {
+    const { sink, clock } = this.#options;
+    const found = toCallback(await this.#find(id));
+    checkState(found, { kind: "test" });
+    if (isDryRun) return { id, events: 0 };
+    const startedAt = clock.monotonic();
+    using deadline = new Deadline(clock, testMsMax);
+    const { outcome, answer } = await sink.test({ id, ...found.delivery }, deadline.signal);
+    const test: TestResult = {
+      outcome: outcome.status,
+      status: answer?.status,
+      reason: outcome.status === "accepted" ? undefined : outcome.reason,
+      excerpt: answer && toExcerpt(answer.body),
+      durationMs: clock.monotonic() - startedAt,
+    };
+    return { id, events: 0, test };
+  }
+
   async #tryOrder(id: SubscriptionId, aim: Aim, call: CountedOrder): Promise<OrderResult | "refused" | "went-back"> {
     const group = this.#groupOf(await this.#find(id));
     return group.changes.shared(async () => {
@@ -148,12 +187,16 @@ export class SubscriptionOperator {
     const { id } = known;
     const progress = await workers.remove(id, attemptGraceMs);
     const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
-    let outcome: Awaited<ReturnType<Store["moveSubscription"]>> = "went-back";
+    let outcome = "went-back" as Awaited<ReturnType<Store["moveSubscription"]>>;
     try {
       // What the worker noted at its end must not come after the change.
       if (progress !== undefined) await progressWriter.flush();
       const { move, events } = await this.#plan(current, aim, call);
-      outcome = await store.moveSubscription(current, move, aim.generation);
+      const url = move.delivery?.url ?? current.delivery.url;
+      await this.#quota.move(current.delivery.url, url, async () => {
+        outcome = await store.moveSubscription(current, move, aim.generation);
+        return outcome === "moved";
+      });
       if (outcome !== "moved") return outcome;
       const next = { ...current, ...move, ...nothingFailed, epoch: current.epoch + 1 };
       if (next.state === "active") ownership.begin(next);
@@ -167,18 +210,25 @@ export class SubscriptionOperator {
   }
 
   async #plan(current: CallbackSubscription, aim: Aim, { slices, events: counted }: CountedOrder): Promise<Plan> {
-    const cursor = targetOf(current, aim);
-    const move = { ...stateAfter(current, aim.order), ...(cursor !== undefined && { cursor }) };
+    const move = this.#toMove(current, aim);
     if (counted !== undefined) return { move, events: counted };
     const counts = new PendingCounts({ ...this.#options, slices });
-    const count = addConcerned(counts, current, cursor);
+    const count = addConcerned(counts, current, move);
     await counts.read();
     return { move, events: count() };
+  }
+
+  /** @throws BrokerError 100507 as {@link DeliveryChanges.toMove}. */
+  #toMove(current: CallbackSubscription, { order, cursor: aimed }: Aim): SubscriptionMove {
+    const cursor = aimed !== undefined && order.kind === "skip" ? maxOf(aimed, current.cursor) : aimed;
+    const change = order.kind === "change" ? this.#changes.toMove(current, order.change) : stateAfter(current, order);
+    return { ...change, ...(cursor !== undefined && { cursor }) };
   }
 
   async #aim(current: CallbackSubscription, { order, slices }: CountedOrder): Promise<Aim> {
     const group = this.#groupOf(current);
     checkState(current, order);
+    if (order.kind === "change") await this.#changes.check(current, order.change, group);
     const generation = await group.findGeneration();
     return { order, cursor: await this.#findTarget(current, order, { group, slices }), generation };
   }
@@ -215,22 +265,13 @@ export class SubscriptionOperator {
   }
 }
 
-/** Where the cursor goes; undefined if it stays. */
-function targetOf(current: CallbackSubscription, { order, cursor }: Aim): Position | undefined {
-  return cursor !== undefined && order.kind === "skip" ? maxOf(cursor, current.cursor) : cursor;
-}
-
-/** Notes what has to be counted of one, and says after the count how many events an order concerns that moves its cursor there. */
-function addConcerned(
-  counts: PendingCounts,
-  current: CallbackSubscription,
-  cursor: Position | undefined,
-): () => number {
+/** Notes what has to be counted of one, and says after the count how many events a move concerns. */
+function addConcerned(counts: PendingCounts, current: CallbackSubscription, move: SubscriptionMove): () => number {
+  const next = { ...current, ...move };
+  counts.add(next);
+  if (move.cursor === undefined) return () => counts.get(next);
   counts.add(current);
-  if (cursor === undefined) return () => counts.get(current);
-  const moved = { ...current, cursor };
-  counts.add(moved);
-  return () => Math.abs(counts.get(current) - counts.get(moved));
+  return () => Math.abs(counts.get(current) - counts.get(next));
 }
 
 function toCallback(found: Subscription): CallbackSubscription {
@@ -240,8 +281,8 @@ function toCallback(found: Subscription): CallbackSubscription {
 }
 
 /** @throws BrokerError 100507. */
-function checkState({ state }: Subscription, { kind }: SubscriptionOrder): void {
-  if (state === "locked" && kind !== "pause") {
+function checkState({ state }: Subscription, { kind }: Pick<SubscriptionOrder, "kind">): void {
+  if (state === "locked" && kind !== "pause" && kind !== "change") {
     const details = "its secret cannot be opened any more: its owner has to subscribe again with the secret";
     throw new BrokerError("subscriptionHeld", { details });
   }

@@ -8,6 +8,7 @@ import {
   type Subscription,
   type SubscriptionId,
 } from "../../domain/subscription.ts";
+import { changeOptions } from "../../domain/delivery-options.ts";
 import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
@@ -20,9 +21,9 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Sink } from "../../ports/sink.ts";
-import type { CallbackChange, Store } from "../../ports/store.ts";
+import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
-import { type Caller, nobody, ownerOf } from "../access/caller.ts";
+import type { Caller } from "../access/caller.ts";
 import { overStoredQuota } from "../access/quotas.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
 import type { AttemptHistory } from "../deliver/attempt-history.ts";
@@ -33,6 +34,7 @@ import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
+import { isUnchanged, principalOf, toChange } from "./continued-delivery.ts";
 import type { Ownership } from "./ownership.ts";
 import { Resumption } from "./resumption.ts";
 import { SubscriptionQuota } from "./subscription-quota.ts";
@@ -121,8 +123,11 @@ export class SubscriptionService {
     const group = groups.get(call.groupId);
     const id = this.#toId(caller, call.subscriptionId);
     checkSecret(call.secret);
+    const { format, url } = call;
+    const options = changeOptions(undefined, call.options ?? {});
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
-    await sink.checkTarget({ ...call, id, secret: await this.#secretFor(id, call, caller) });
+    const secret = await this.#secretFor(id, call, caller);
+    await sink.checkTarget({ id, format, url, secret, ...(options && { options }) });
     await this.#inTurn(id, async () => {
       const owner = await ownership.owner();
       if (call.subscriptionId !== undefined) await ownership.claim(id);
@@ -245,11 +250,12 @@ export class SubscriptionService {
       call.offset,
     );
     const { format, url, secret } = call;
+    const options = changeOptions(undefined, call.options ?? {});
     const subscription: CallbackSubscription = {
       id,
       filter,
       groupId: group.id,
-      delivery: { kind: "webhook", format, url, secret },
+      delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
       state: "active",
       cursor: position,
       notifiedCount: 0,
@@ -349,46 +355,6 @@ function toSame(existing: Subscription, { group, filter }: Order): CallbackSubsc
   throw new BrokerError("subscriptionElsewhere", { details: `${quote(existing.filter)} of group ${existing.groupId}` });
 }
 
-/** What subscribing again changes: it resumes a suspended subscription, but not one that an operator holds. @throws BrokerError 200001. */
-function toChange(existing: CallbackSubscription, { call, caller }: Order): CallbackChange {
-  const { url, format } = call;
-  const secret = call.secret ?? secretOf(existing, url);
-  const adopted = existing.principal === undefined ? principalOf(caller) : {};
-  return {
-    delivery: { kind: "webhook", format, url, secret },
-    state: existing.state === "paused" || existing.isPaused === true ? "paused" : "active",
-    ...adopted,
-  };
-}
-
-function principalOf({ principal }: Caller): Pick<Subscription, "principal"> {
-  const owner = ownerOf(principal);
-  return owner === nobody ? {} : { principal: owner };
-}
-
-function isUnchanged({ delivery, state, principal }: CallbackSubscription, change: CallbackChange): boolean {
-  const { format, url, secret } = change.delivery;
-  const hasOwner = change.principal === undefined || change.principal === principal;
-  return (
-    hasOwner &&
-    state === change.state &&
-    delivery.format === format &&
-    delivery.url === url &&
-    delivery.secret === secret
-  );
-}
-
 function urlOf({ delivery }: Subscription): string {
   return delivery.kind === "webhook" ? delivery.url : "";
-}
-
-/**
- * The secret of a subscription that continues and is not given one. A secret belongs to its url: who knows no more than the identifier gets
- * no signatures at another address. @throws BrokerError 200001 when it is kept and cannot be opened.
- */
-function secretOf({ delivery, state }: CallbackSubscription, url: string): string | undefined {
-  if (delivery.url !== url) return undefined;
-  if (state !== "locked") return delivery.secret;
-  const details = '"secret" must be given again: the one that this subscription has cannot be opened any more';
-  throw new BrokerError("parameterInvalid", { details });
 }

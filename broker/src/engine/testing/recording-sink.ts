@@ -1,6 +1,13 @@
 import { BrokerError } from "@stele/wire";
 import type { CancelSignal } from "../../lib/cancellation.ts";
-import type { AttemptOptions, AttemptOutcome, CallbackTarget, Notification, Sink } from "../../ports/sink.ts";
+import type {
+  AttemptOptions,
+  AttemptOutcome,
+  CallbackTarget,
+  Notification,
+  Sink,
+  TestOutcome,
+} from "../../ports/sink.ts";
 
 /** Answers an attempt; may wait. */
 export type Receiver = (notification: Notification) => AttemptOutcome | Promise<AttemptOutcome>;
@@ -8,6 +15,9 @@ export type Receiver = (notification: Notification) => AttemptOutcome | Promise<
 /** A sink whose receivers are functions, by url. It remembers every attempt. */
 export class RecordingSink implements Sink {
   readonly attempts: Notification[] = [];
+  readonly tested: CallbackTarget[] = [];
+  /** Of the tests from now on. */
+  testOutcome: TestOutcome["outcome"] = { status: "accepted" };
   readonly #receivers = new Map<string, Receiver>();
 
   /** Sets the receiver at a url; without one, every attempt there is accepted. */
@@ -35,6 +45,11 @@ export class RecordingSink implements Sink {
         .then(resolve, reject)
         .finally(() => signal.removeEventListener("abort", abort));
     });
+  }
+
+  async test(target: CallbackTarget): Promise<TestOutcome> {
+    this.tested.push(target);
+    return { outcome: this.testOutcome, answer: undefined };
   }
 
   async stop(): Promise<void> {}

@@ -33,8 +33,8 @@ export class RpcReader implements ParameterReader {
     return this.#number("pageIndex");
   }
 
-  pageSize(): number | undefined {
-    return this.#number("pageSize");
+  integer(name: string): number | undefined {
+    return this.#number(name);
   }
 
   content(): Uint8Array {

@@ -31,13 +31,19 @@ export function toParameterRules(operation: Operation, extensionPrefix: string):
 
 /** The parameters of a request, from its query and its body. A name may stand in one place only. @throws BrokerError 200001. */
 export function readParameters(request: FastifyRequest, rules: ParameterRules): Parameters {
+  const parameters = readQuery(request);
+  // What createBodyCollector gives; Fastify types it as unknown.
+  const body = request.body as RawBody;
+  if (body !== undefined) addBody(parameters, { body, header: request.headers["content-type"], rules });
+  return parameters;
+}
+
+/** Those of the query alone. @throws BrokerError 200001. */
+export function readQuery(request: FastifyRequest): Parameters {
   const parameters: Parameters = new Map();
   const query = findQuery(request.raw.url ?? "");
   if (request.method === "GET") checkQueryLength(query);
   if (query !== "") addEncodedPairs(parameters, query);
-  // What createBodyCollector gives; Fastify types it as unknown.
-  const body = request.body as RawBody;
-  if (body !== undefined) addBody(parameters, { body, header: request.headers["content-type"], rules });
   return parameters;
 }
 

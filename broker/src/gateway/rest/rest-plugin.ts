@@ -1,6 +1,6 @@
 import { type OperationName, operationNames, operations, restPathOf } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Broker, PublishOutcome } from "../../engine/broker.ts";
+import type { Broker, PublishCall, PublishOutcome, TransactionOutcome } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { fromFramework } from "../shared/from-framework.ts";
@@ -8,9 +8,11 @@ import { type AskedOperation, readPublishCall } from "../shared/operation-handle
 import { renderSendResult } from "../shared/results.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
+import { statusOf } from "../shared/status-of.ts";
 import { addVary } from "../shared/vary.ts";
 import { prefersText } from "./accept.ts";
-import { readParameters, toParameterRules } from "./request-parameters.ts";
+import { isCloudEventRequest, readCloudEvents } from "./cloud-events.ts";
+import { readParameters, readQuery, toParameterRules } from "./request-parameters.ts";
 import { RestReader } from "./rest-reader.ts";
 
 export interface RestOptions {
@@ -59,7 +61,12 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
     if (outcome.status === "REFUSED") sendFailure(reply, outcome.error, { logger, operation });
     else sendText(reply, renderSendResult(outcome));
   };
+  const publishCloudEvents = createCloudEventHandler({ broker, logger, extensionPrefix }, callers);
   return (request: FastifyRequest, reply: FastifyReply): void => {
+    if (isCloudEventRequest(request)) {
+      publishCloudEvents(request, reply);
+      return;
+    }
     try {
       const reader = new RestReader(readParameters(request, rules), rules, request.headers);
       broker.submit(callers.ofRequest(request), readPublishCall(reader), (outcome) => settle(reply, outcome));
@@ -67,6 +74,45 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
       sendFailure(reply, error, { logger, operation });
     }
   };
+}
+
+/** Senders of CloudEvents go by the HTTP status. 202: nobody knows yet whether the event will be published. */
+function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: ConnectionCallers) {
+  const { broker, logger, extensionPrefix } = options;
+  const rules = toParameterRules(operations.publish, extensionPrefix);
+  const refuse = (reply: FastifyReply, error: unknown): void => {
+    sendFailure(reply.status(statusOf(error)), error, { logger, operation: "publish" });
+  };
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    try {
+      const reader = new RestReader(readQuery(request), rules, request.headers);
+      const order = readCloudEvents(request, reader, extensionPrefix);
+      const caller = callers.ofRequest(request);
+      if (order.kind === "one") {
+        broker.submit(caller, order.call, (outcome) => {
+          if (outcome.status === "REFUSED") refuse(reply, outcome.error);
+          else sendText(reply.status(statuses[outcome.status]), renderSendResult(outcome));
+        });
+      } else {
+        broker.submitAll(caller, order.calls, (outcome) => {
+          if (outcome.status === "REFUSED") refuse(reply, outcome.error);
+          else sendText(reply.status(statuses[outcome.status]), renderSendResults(order.calls, outcome));
+        });
+      }
+    } catch (error) {
+      refuse(reply, error);
+    }
+  };
+}
+
+const statuses = { SUCCESS: 200, TIMEOUT: 202 } as const;
+
+function renderSendResults(calls: readonly PublishCall[], outcome: TransactionOutcome): string {
+  const results =
+    outcome.status === "SUCCESS"
+      ? outcome.results
+      : calls.map(({ topic }) => ({ topic, eventId: "", status: "TIMEOUT" }) as const);
+  return `[${results.map(renderSendResult).join(",")}]`;
 }
 
 function sendResult(_request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {

@@ -37,10 +37,10 @@ export class RestReader implements ParameterReader {
     return Number(text);
   }
 
-  pageSize(): number | undefined {
-    const text = this.#parameters.get("pageSize");
+  integer(name: string): number | undefined {
+    const text = this.#parameters.get(name);
     if (text === undefined) return undefined;
-    if (!integerText.test(text)) throw parameterError(`"pageSize" is not an integer: ${quote(text)}`);
+    if (!integerText.test(text)) throw parameterError(`"${name}" is not an integer: ${quote(text)}`);
     return Number(text);
   }
 

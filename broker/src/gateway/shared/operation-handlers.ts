@@ -1,4 +1,5 @@
 import type { OperationName, OperationResult } from "@stele/wire";
+import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
 import type { Extensions } from "../../domain/event.ts";
 import type { WebhookFormat } from "../../domain/subscription.ts";
 import type { Caller } from "../../engine/access/caller.ts";
@@ -12,7 +13,8 @@ export interface ParameterReader {
   optionalText(name: string): string | undefined;
   /** Undefined when left out. Any number may come back, also one that is no page index. */
   pageIndex(): number | undefined;
-  pageSize(): number | undefined;
+  /** Undefined when left out. */
+  integer(name: string): number | undefined;
   content(): Uint8Array;
   extensions(): Extensions;
   /** The key that names a publish. */
@@ -56,6 +58,7 @@ export const operationHandlers: { readonly [Name in AskedOperation]: OperationHa
       subscriptionId: reader.optionalText("subscriptionId"),
       offset: reader.optionalText("offset"),
       secret: reader.optionalText("secret"),
+      ...readOptions(reader),
     }),
   unSubscribe: async ({ broker, caller }, reader) => {
     await broker.unSubscribe(caller, { subscriptionId: reader.text("subscriptionId") });
@@ -67,7 +70,7 @@ export const operationHandlers: { readonly [Name in AskedOperation]: OperationHa
     toTopicPage(
       await broker.list(caller, {
         pageIndex: reader.pageIndex() ?? 0,
-        pageSize: reader.pageSize() ?? pageSizeLeftOut,
+        pageSize: reader.integer("pageSize") ?? pageSizeLeftOut,
         groupId: reader.optionalText("groupId"),
       }),
     ),
@@ -83,6 +86,16 @@ export function readPublishCall(reader: ParameterReader): PublishCall {
     extensions: reader.extensions(),
     key: reader.publishKey(),
   };
+}
+
+function readOptions(reader: ParameterReader): { readonly options?: DeliveryOptionsCall } {
+  const options: DeliveryOptionsCall = {
+    form: reader.optionalText("format"),
+    concurrency: reader.integer("concurrency"),
+    batchEvents: reader.integer("batch"),
+    batchMs: reader.integer("batchMs"),
+  };
+  return Object.values(options).every((value) => value === undefined) ? {} : { options };
 }
 
 function readEventCall(reader: ParameterReader): EventCall {

@@ -1,11 +1,10 @@
-import type { ErrorKind } from "@stele/wire";
-import { errorCatalogue, toBrokerError } from "@stele/wire";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { takeConnection } from "../in-flight/pipelining.ts";
 import { parameterError } from "../shared/failure.ts";
 import { sendFailure } from "../shared/send-failure.ts";
+import { statusOf } from "../shared/status-of.ts";
 import { framings } from "./framing.ts";
 import { readTailRequest, type TailRequest } from "./tail-request.ts";
 import type { Tails } from "./tails.ts";
@@ -86,20 +85,4 @@ function headersOf({ framing }: TailRequest): Readonly<Record<string, string>> {
     // What nginx reads; others do not buffer this type.
     "x-accel-buffering": "no",
   };
-}
-
-const statuses: Readonly<Record<ErrorKind, number>> = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  "not-found": 404,
-  conflict: 409,
-  exhausted: 503,
-  unavailable: 503,
-  internal: 500,
-};
-
-function statusOf(error: unknown): number {
-  const { code, kind } = toBrokerError(error);
-  return code === errorCatalogue.overQuota.code ? 429 : statuses[kind];
 }

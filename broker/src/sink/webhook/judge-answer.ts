@@ -1,4 +1,5 @@
-import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
+import type { AttemptOutcome, Notification, TestOutcome } from "../../ports/sink.ts";
+import { isRpc, webhookIdOf } from "./callback-body.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { Answer } from "./exchange.ts";
 import { parseRetryAfter } from "../../lib/retry-after.ts";
@@ -15,15 +16,22 @@ export interface JudgeContext {
  * not the answer to another request.
  */
 export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext): AttemptOutcome {
-  if (answer.status === 410) return { status: "gone", reason: "answered 410" };
-  if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
-  if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
-  if (notification.subscription.format !== "JsonRPC" || answer.status === 204) return { status: "accepted" };
-  const fault = findResponseFault(answer, notification.eventId);
+  const outcome = judgeStatus(answer, now);
+  const isEnough = answer.status === 204 || !isRpc(notification.subscription);
+  if (outcome.status !== "accepted" || isEnough) return outcome;
+  const fault = findResponseFault(answer, webhookIdOf(notification));
   return fault === undefined ? { status: "accepted" } : fail(`answered ${answer.status}, but ${fault}`);
 }
 
-function judgeRefusal(answer: Answer, now: number): AttemptOutcome {
+/** The same but for the body. */
+export function judgeStatus(answer: Answer, now: number): TestOutcome["outcome"] {
+  if (answer.status === 410) return { status: "gone", reason: "answered 410" };
+  if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
+  if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
+  return { status: "accepted" };
+}
+
+function judgeRefusal(answer: Answer, now: number): TestOutcome["outcome"] {
   const isRedirect = answer.status >= 300 && answer.status < 400;
   const reason = `answered ${answer.status}${isRedirect ? ": redirects are not followed" : ""}`;
   const header = answer.headers["retry-after"];
@@ -60,6 +68,6 @@ function codeOf(error: unknown): string {
   return typeof code === "number" ? ` ${code}` : "";
 }
 
-function fail(reason: string): AttemptOutcome {
+function fail(reason: string): TestOutcome["outcome"] {
   return { status: "failed", reason };
 }

@@ -1,10 +1,11 @@
+import { validSecrets } from "../../domain/signing-secret.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CallbackTarget } from "../../ports/sink.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
 
 /** Headers of requests to receivers (Standard Webhooks 1.0). */
 export class MessageHeaders {
-  /** Headers of every request. */
+  /** Headers of every request. A message has its content type besides. */
   readonly common: Readonly<Record<string, string>>;
   readonly #clock: Pick<Clock, "now">;
 
@@ -13,16 +14,17 @@ export class MessageHeaders {
     this.common = { accept: "application/json", "user-agent": `stele/${version}` };
   }
 
-  /** Headers of a message sent now; signed if the subscription has a secret. */
+  /** Headers of a message sent now; signed if the subscription has a secret, by both of a rotation. */
   sign({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
-    const timestampSeconds = Math.floor(this.#clock.now() / 1000);
+    const now = this.#clock.now();
+    const timestampSeconds = Math.floor(now / 1000);
     const headers = {
-      "content-type": "application/json",
       ...this.common,
       "webhook-id": message.id,
       "webhook-timestamp": String(timestampSeconds),
     };
     if (secret === undefined) return headers;
-    return { ...headers, "webhook-signature": signMessage(secret, { ...message, timestampSeconds }) };
+    const signatures = validSecrets(secret, now).map((one) => signMessage(one, { ...message, timestampSeconds }));
+    return { ...headers, "webhook-signature": signatures.join(" ") };
   }
 }

@@ -20,7 +20,7 @@ test("RESTful: the subscription's identifier and the event", () => {
 });
 
 test("JsonRPC: a request with the method onEvent and the eventId as id", () => {
-  const body: unknown = JSON.parse(encoder.encode(notificationTo({ format: "JsonRPC" })).toString());
+  const body: unknown = JSON.parse(encoder.encodeCall(notificationTo({ format: "JsonRPC" }), event.eventId).toString());
   expect(body).toEqual({
     jsonrpc: "2.0",
     id: "2cf24dba-59-1124",
@@ -34,7 +34,8 @@ test("leaves the tenant out of the identifier, in callbacks and pings", () => {
   for (const format of ["RESTful", "JsonRPC"] as const) {
     const { subscription, ...rest } = notificationTo({ format });
     const target = { ...subscription, id };
-    const bodies = [encoder.encode({ ...rest, subscription: target }), encodePing(target, "ping")].map(String);
+    const notification = { ...rest, subscription: target };
+    const bodies = [encoder.encode(notification), encodePing(target, "ping")].map(String);
     for (const body of bodies) {
       expect(body).toContain(`"subscriptionId":"${subscriptionId}"`);
       expect(body).not.toContain("acme");

@@ -1,12 +1,12 @@
 import type { Event } from "../../domain/event.ts";
 import { toClientsId } from "../../domain/subscription.ts";
-import type { Notification } from "../../ports/sink.ts";
+import type { Notification, NotifiedEvent } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 
 /** Approximate size of a request around its event: head and envelope. */
 const envelopeBytes = 512;
 
-/** Encodes notifications, each event once: all subscriptions of a topic share the event object. */
+/** Encodes notifications in the interface's form, each event once: all subscriptions of a topic share the event object. */
 export class NotificationEncoder {
   readonly #places: EventPlaces | undefined;
   /** Encoded events, as long as the events live. */
@@ -17,16 +17,16 @@ export class NotificationEncoder {
     this.#places = places;
   }
 
-  /** The body of a callback. RESTful: `{subscriptionId, event}`. JsonRPC: a request with the method `onEvent` and the eventId as id. */
+  /** The body of a RESTful callback: `{subscriptionId, event}`, or `{subscriptionId, events}` of a batch. */
   encode(notification: Notification): Buffer {
-    const { subscription, eventId } = notification;
-    const members = `{"subscriptionId":${JSON.stringify(toClientsId(subscription.id))},"event":`;
-    const event = this.#encodeEvent(notification);
-    if (subscription.format !== "JsonRPC") return joinBody(members, { event, after: "}" });
-    return joinBody(`{"jsonrpc":"2.0","id":${JSON.stringify(eventId)},"method":"onEvent","params":${members}`, {
-      event,
-      after: "}}",
-    });
+    return Buffer.concat([...this.#partsOf(notification)]);
+  }
+
+  /** The body of a JsonRPC callback: a request with the same as parameters, and the method `onEvent`, or `onEvents` of a batch. */
+  encodeCall(notification: Notification, id: string): Buffer {
+    const method = notification.batch === undefined ? "onEvent" : "onEvents";
+    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":`;
+    return Buffer.concat([Buffer.from(head), ...this.#partsOf(notification), Buffer.from("}")]);
   }
 
   /** Approximate size of a request with that body, computed without encoding it. */
@@ -34,7 +34,24 @@ export class NotificationEncoder {
     return this.#encodeEvent(notification).length + envelopeBytes;
   }
 
-  #encodeEvent({ event, eventId }: Notification): Buffer {
+  *#partsOf(notification: Notification): Iterable<Buffer> {
+    const { subscription, batch } = notification;
+    const head = `{"subscriptionId":${JSON.stringify(toClientsId(subscription.id))}`;
+    if (batch === undefined) {
+      yield Buffer.from(`${head},"event":`);
+      yield this.#encodeEvent(notification);
+      yield Buffer.from("}");
+      return;
+    }
+    yield Buffer.from(`${head},"events":[`);
+    for (const [index, notified] of batch.entries()) {
+      if (index > 0) yield Buffer.from(",");
+      yield this.#encodeEvent(notified);
+    }
+    yield Buffer.from("]}");
+  }
+
+  #encodeEvent({ event, eventId }: NotifiedEvent): Buffer {
     const earlier = this.#encoded.get(event);
     if (earlier !== undefined) return earlier;
     const { topic, content } = event;
@@ -44,8 +61,4 @@ export class NotificationEncoder {
     this.#encoded.set(event, encoded);
     return encoded;
   }
-}
-
-function joinBody(before: string, { event, after }: { event: Buffer; after: string }): Buffer {
-  return Buffer.concat([Buffer.from(before), event, Buffer.from(after)]);
 }

@@ -5,20 +5,29 @@ import type { CancelSignal } from "../../lib/cancellation.ts";
 import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
-import type { AttemptOptions, AttemptOutcome, CallbackTarget, Notification, Sink } from "../../ports/sink.ts";
+import type {
+  AttemptOptions,
+  AttemptOutcome,
+  CallbackTarget,
+  Notification,
+  Sink,
+  TestOutcome,
+} from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from "./address-policy.ts";
 import { loopbackPortMin, portOf } from "./callback-ports.ts";
+import { CallbackBodies, webhookIdOf } from "./callback-body.ts";
 import { type CallbackUrl, hostOf, parseCallbackUrl } from "./callback-url.ts";
+import type { CloudEventOptions } from "./cloud-event-body.ts";
 import type { ConnectionLimits, ConnectionOrder } from "./connections/connection-pool.ts";
 import { type Consent, type ConsentMode, Consents } from "./consent/consents.ts";
+import { createPing } from "./consent/ping.ts";
 import { Questions } from "./consent/questions.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { ExchangeEnd } from "./exchange.ts";
 import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
-import { judgeAnswer } from "./judge-answer.ts";
+import { judgeAnswer, judgeStatus } from "./judge-answer.ts";
 import { MessageHeaders } from "./message-headers.ts";
-import { NotificationEncoder } from "./notification-body.ts";
 import { type Call, type CallSignals, type Message, ReceiverCaller } from "./receiver-caller.ts";
 
 export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
@@ -30,6 +39,7 @@ export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimi
   readonly version: string;
   /** Present if notifications include the place of their event on the chain. */
   readonly places?: EventPlaces;
+  readonly cloudEvents: Pick<CloudEventOptions, "extensionPrefix" | "type">;
   /** How to resolve host names. */
   readonly resolver: Resolver;
   readonly consent: {
@@ -45,6 +55,8 @@ export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimi
 const checkLookupMsMax = 3000;
 /** How long a new subscription waits for its receiver's consent. A slower receiver is asked again before its first event. */
 const checkConsentMsMax = 5000;
+/** Approximate size of a test event. */
+const testBytes = 512;
 
 /** Calls receivers over HTTP, as DESIGN section 7 says. */
 export function createWebhookSink(options: WebhookSinkOptions): Sink {
@@ -61,7 +73,7 @@ interface Sending {
 class WebhookSink implements Sink {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #encoder: NotificationEncoder;
+  readonly #bodies: CallbackBodies;
   readonly #headers: MessageHeaders;
   readonly #policy: AddressPolicy;
   readonly #resolver: Resolver;
@@ -74,7 +86,7 @@ class WebhookSink implements Sink {
     const { clock, metrics, consent } = options;
     this.#clock = clock;
     this.#timeoutMs = options.timeoutMs;
-    this.#encoder = new NotificationEncoder(options.places);
+    this.#bodies = new CallbackBodies({ ...options.cloudEvents, places: options.places });
     this.#headers = new MessageHeaders(options);
     this.#policy = createAddressPolicy(options);
     this.#resolver = options.resolver;
@@ -145,6 +157,27 @@ class WebhookSink implements Sink {
     );
   }
 
+  async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
+    const parsed = this.#parseUrl(target);
+    if (!parsed.isGood) return { outcome: toFailure(`the url cannot be called: ${parsed.fault}`), answer: undefined };
+    const consent = this.#consents.find(parsed.url) ?? (await this.#consents.ask(target, parsed.url));
+    if (!consent.mayCall) return { outcome: notAgreed(consent), answer: undefined };
+    const call: Call = {
+      ...parsed.place,
+      method: "POST",
+      bytes: testBytes,
+      rate: toRate(consent, parsed.url),
+      timeoutMs: this.#timeoutMs,
+      message: createPing(target, this.#headers),
+    };
+    const end = await this.#caller.call(call, { signal });
+    if (end.kind !== "answered") {
+      const reason = end.kind === "broken" ? describeFailure(end.error) : "the broker is stopping";
+      return { outcome: toFailure(reason), answer: undefined };
+    }
+    return { outcome: judgeStatus(end.answer, this.#clock.now()), answer: end.answer };
+  }
+
   #send(notification: Notification, { parsed, consent, signals }: Sending): Promise<AttemptOutcome> {
     if (!consent.mayCall) return Promise.resolve(notAgreed(consent));
     const { origin, path } = parsed.place;
@@ -152,7 +185,7 @@ class WebhookSink implements Sink {
       origin,
       path,
       method: "POST",
-      bytes: this.#encoder.bytesOf(notification),
+      bytes: this.#bodies.bytesOf(notification),
       rate: toRate(consent, parsed.url),
       timeoutMs: this.#timeoutMs,
       message: () => this.#toMessage(notification),
@@ -164,9 +197,9 @@ class WebhookSink implements Sink {
   }
 
   #toMessage(notification: Notification): Message {
-    const { subscription, eventId } = notification;
-    const body = this.#encoder.encode(notification);
-    return { headers: this.#headers.sign(subscription, { id: eventId, body }), body };
+    const { headers, body } = this.#bodies.encode(notification);
+    const id = webhookIdOf(notification);
+    return { headers: { ...this.#headers.sign(notification.subscription, { id, body }), ...headers }, body };
   }
 
   #judge(end: ExchangeEnd, notification: Notification): AttemptOutcome {
@@ -229,7 +262,11 @@ class WebhookSink implements Sink {
 }
 
 function failed(reason: string): Promise<AttemptOutcome> {
-  return Promise.resolve({ status: "failed", reason });
+  return Promise.resolve(toFailure(reason));
+}
+
+function toFailure(reason: string): AttemptOutcome & { readonly status: "failed" } {
+  return { status: "failed", reason };
 }
 
 function toTrustRule(patterns: readonly string[]): ReceiverRule {
@@ -244,9 +281,9 @@ function toRate(
   return requestsPerMinuteMax === undefined ? undefined : { url: href, requestsPerMinuteMax };
 }
 
-function notAgreed({ reason, isRefused, askAgainInMs }: Consent & { readonly mayCall: false }): AttemptOutcome {
+function notAgreed({ reason, isRefused, askAgainInMs }: Consent & { readonly mayCall: false }) {
   return {
-    status: "failed",
+    status: "failed" as const,
     reason: `the receiver did not agree to be called: ${reason}`,
     ...(isRefused ? { retryAfterMs: askAgainInMs } : {}),
   };

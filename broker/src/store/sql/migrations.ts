@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { addDeliveryOptions } from "./add-delivery-options.ts";
 import { addRetryTimes } from "./add-retry-times.ts";
 import { coverRows } from "./cover-rows.ts";
 import { indexOwners } from "./index-owners.ts";
@@ -23,6 +24,7 @@ const migrations: readonly Migration[] = [
   coverRows,
   indexOwners,
   addRetryTimes,
+  addDeliveryOptions,
 ];
 
 /** Newest version that this program knows. */

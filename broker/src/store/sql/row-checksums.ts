@@ -78,7 +78,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
 };
 
 /** Columns that later versions cover: a row without values in them keeps the checksum that it had before. */
-const optionalColumns = ["principal", "secret"] as const;
+const optionalColumns = ["principal", "secret", "delivery_options"] as const;
 
 /** The checksum of a row; `bound` adds a value of another table. */
 export function checksumOfRow<Table extends CheckedTable>(
@@ -98,7 +98,8 @@ export function checksumOfRow<Table extends CheckedTable>(
 /** Of a secret only that there is one: it is sealed, so that a change shows when it is opened, and only its own deliveries wait. */
 function optionalValue(name: (typeof optionalColumns)[number], value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
-  return name === "principal" ? [value] : [name];
+  if (name === "principal") return [value];
+  return name === "secret" ? [name] : [name, value];
 }
 
 /** Puts the checksum into a row that has none yet. */

@@ -1,5 +1,6 @@
 import type { EventBatch } from "../../domain/event.ts";
 import { blockOf, fromStored, positionZero } from "../../domain/position.ts";
+import type { DeliveryOptions } from "../../domain/delivery-options.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import {
   type Delivery,
@@ -109,19 +110,26 @@ export function fromPlaceRow(row: PlaceRow, topic: string): VanishedBatch {
   };
 }
 
-type DeliveryColumns = Pick<SubscriptionTable, "interface_type" | "url" | "receiver" | "secret">;
+type DeliveryColumns = Pick<SubscriptionTable, "interface_type" | "url" | "receiver" | "secret" | "delivery_options">;
 
 /** `url` holds the identifier of the session if `interface_type` is a session protocol. */
 export function toDeliveryColumns(delivery: Delivery): DeliveryColumns {
   const interface_type = interfaceTypeOf(delivery);
-  if (delivery.kind === "session") return { interface_type, url: delivery.sessionId, receiver: null, secret: null };
-  const { url, secret = null } = delivery;
-  return { interface_type, url, receiver: findReceiver(url) ?? null, secret };
+  if (delivery.kind === "session") {
+    return { interface_type, url: delivery.sessionId, receiver: null, secret: null, delivery_options: null };
+  }
+  const { url, secret = null, options } = delivery;
+  const delivery_options = options === undefined ? null : JSON.stringify(options);
+  return { interface_type, url, receiver: findReceiver(url) ?? null, secret, delivery_options };
 }
 
 function fromDeliveryColumns(row: DeliveryColumns): Delivery {
   const format = webhookFormats.find((one) => one === row.interface_type);
-  if (format !== undefined) return { kind: "webhook", format, url: row.url, secret: row.secret ?? undefined };
+  if (format !== undefined) {
+    const callback = { kind: "webhook", format, url: row.url, secret: row.secret ?? undefined } as const;
+    if (row.delivery_options === null) return callback;
+    return { ...callback, options: JSON.parse(row.delivery_options) as DeliveryOptions };
+  }
   return { kind: "session", protocol: row.interface_type as ListedProtocol, sessionId: row.url };
 }
 

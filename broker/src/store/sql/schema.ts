@@ -140,6 +140,8 @@ export interface SubscriptionTable {
   readonly wanted_by: string | null;
   /** Null for a subscription that was made without a credential. */
   readonly principal: string | null;
+  /** JSON of the domain's DeliveryOptions; null for the usual delivery. */
+  readonly delivery_options: string | null;
   /** Covers the columns that are written with the cursor; see progressCheck. */
   readonly progress_check: number;
   readonly checksum: number;

@@ -14,6 +14,7 @@ import {
   history,
   subscriptionOf,
   topicOf,
+  webhookTo,
 } from "../../ports/store-examples.contract.ts";
 import { emptyDamagedIndex } from "./check-index.ts";
 import { dropDamagedSessions } from "./check-sessions.ts";
@@ -170,7 +171,8 @@ async function fill(store: SqlStore): Promise<void> {
   const place = { blockNumber: 6, logIndex: 9, address: topicOf(alpha).address, transactionHash };
   const leftOut = [{ ...place, code: "wrong-root", reason: "its root differs" }] as const;
   await store.applyBlocks(group, [blockOf(6, { hash: hashOf(66), retained, leftOut })]);
-  await store.insertSubscription(subscriptionOf(1, { cursor: positionZero }), 1);
+  const delivery = webhookTo({ options: { concurrency: 2 } });
+  await store.insertSubscription(subscriptionOf(1, { cursor: positionZero, delivery }), 1);
   await store.recordPublishKeys([keyRowOf(1)]);
   await fillSessions(store);
 }

@@ -7,7 +7,8 @@ export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
 type Change = Identified &
   Pick<SubscriptionTable, "filter" | "cursor" | "epoch"> &
-  Pick<SubscriptionTable, "url" | "receiver" | "interface_type" | "secret" | "state" | "checksum"> &
+  Pick<SubscriptionTable, "url" | "receiver" | "interface_type" | "secret" | "delivery_options"> &
+  Pick<SubscriptionTable, "state" | "checksum"> &
   Pick<
     SubscriptionTable,
     "failed_attempts" | "failed_ms" | "failing_since" | "retry_at" | "progress_check" | "principal"
@@ -44,6 +45,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
       const { id, group_id, filter, interface_type, url, receiver, secret } = row;
       const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;
       const { failed_attempts, failed_ms, failing_since, retry_at, progress_check, checksum, principal } = row;
+      const { delivery_options } = row;
       return database
         .insertInto("subscriptions")
         .values({
@@ -67,6 +69,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
           epoch,
           wanted_by,
           principal,
+          delivery_options,
           progress_check,
           checksum,
         })
@@ -76,19 +79,23 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
-    update: prepare((columns: Change) => {
-      const { id, filter, url, receiver, interface_type, secret, state, cursor, epoch, checksum } = columns;
-      const { failed_attempts, failed_ms, failing_since, retry_at, progress_check, principal } = columns;
-      const progress = { failed_attempts, failed_ms, failing_since, retry_at, progress_check };
-      return database
-        .updateTable("subscriptions")
-        .set({ filter, url, receiver, interface_type, secret, state, cursor, epoch, checksum, principal, ...progress })
-        .where("id", "=", id);
-    }),
+    update: prepareUpdate(database),
     delete: prepare(({ id, epoch }: Key) =>
       database.deleteFrom("subscriptions").where("id", "=", id).where("epoch", "=", epoch),
     ),
   };
+}
+
+function prepareUpdate(database: Kysely<Schema>) {
+  return prepare((columns: Change) => {
+    const { id, filter, url, receiver, interface_type, secret, delivery_options, state, cursor, epoch } = columns;
+    const { checksum, principal, progress_check, failed_attempts, failed_ms, failing_since, retry_at } = columns;
+    return database
+      .updateTable("subscriptions")
+      .set({ filter, url, receiver, interface_type, secret, delivery_options, state, cursor, epoch })
+      .set({ checksum, principal, progress_check, failed_attempts, failed_ms, failing_since, retry_at })
+      .where("id", "=", id);
+  });
 }
 
 /** The given ids that exist. */

@@ -11,6 +11,7 @@ import {
   adminSubscriptionPageSchema,
   adminTopicDetailsSchema,
   adminTopicPageSchema,
+  eventFormats,
   orderPageSchema,
   orderResultSchema,
   subscriptionStates,
@@ -32,6 +33,9 @@ export interface AdminOperation {
   readonly body?: z.ZodObject;
   readonly result: z.ZodType;
 }
+
+/** Seconds for which the secret before a new one signs as well, at most. */
+const rotationSecondsMax = 30 * 24 * 60 * 60;
 
 const none = z.strictObject({});
 const flag = z.enum(["true", "false"]).transform((text) => text === "true");
@@ -79,6 +83,28 @@ const orders = {
     summary: "Moves the cursor back: the event that `from` names and all later ones are delivered again.",
     body: z.strictObject({ from: place }),
   },
+  change: {
+    summary: "Changes what is delivered, and where and how; what is left out stays.",
+    body: z
+      .strictObject({
+        topic: z.string().describe("Topic or pattern. The cursor stays."),
+        url: z.string().describe("A new url takes the secret of this change, or none."),
+        secret: z.string().nullable().describe("Null for none any more."),
+        rotationSeconds: z
+          .int()
+          .min(0)
+          .max(rotationSecondsMax)
+          .describe("How long the secret before it signs as well, at the same url; a day if left out."),
+        kind: z.enum(["RESTful", "JsonRPC"]),
+        format: z.enum(eventFormats).describe("Form of the events."),
+        concurrency: z.int().min(1).describe("Topics to deliver at once."),
+        batch: z.int().min(0).describe("Most events in one callback; 0 for callbacks of one event."),
+        batchMs: z.int().min(0).describe("How long a batch that is not full waits for more events."),
+      })
+      .partial()
+      .refine((change) => Object.keys(change).length > 0, "it names nothing to change"),
+  },
+  test: { summary: "Sends a test event now, in whatever state the subscription is.", body: none },
 } as const;
 export type OrderName = keyof typeof orders;
 export const orderNames = Object.keys(orders) as readonly OrderName[]; // Its own keys.
@@ -185,4 +211,13 @@ export type AdminQuery = z.output<typeof querySchema>;
 export interface OrderBody {
   readonly to?: string | number | undefined;
   readonly from?: string | number | undefined;
+  readonly topic?: string | undefined;
+  readonly url?: string | undefined;
+  readonly secret?: string | null | undefined;
+  readonly rotationSeconds?: number | undefined;
+  readonly kind?: "RESTful" | "JsonRPC" | undefined;
+  readonly format?: string | undefined;
+  readonly concurrency?: number | undefined;
+  readonly batch?: number | undefined;
+  readonly batchMs?: number | undefined;
 }

@@ -31,6 +31,8 @@ const failingSchema = z.strictObject({
   notBefore: time.optional().describe("The receiver asked for no attempt before this time."),
 });
 
+export const eventFormats = ["interface", "cloudevents", "cloudevents-binary"] as const;
+
 const subscriptionFields = {
   id: z.string(),
   groupId: z.string(),
@@ -38,6 +40,11 @@ const subscriptionFields = {
   topic: z.string().describe("Topic or pattern."),
   url: z.string().describe("Where `hidden` stands for user name, password and the values of the query."),
   hasSecret: z.boolean(),
+  olderSecretUntil: time.optional().describe("Until when the secret before the present one signs as well."),
+  format: z.enum(eventFormats).optional().describe("Form of the events; absent for that of the interface."),
+  concurrency: z.int().optional().describe("Topics delivered at once; absent for one event at a time."),
+  batch: z.int().optional().describe("Most events in one callback; absent for callbacks of one event."),
+  batchMs: z.int().optional().describe("How long a batch that is not full waits for more events."),
   state: z.enum(subscriptionStates),
   owner: z.string().optional().describe("Who made it; absent if nobody had to log in."),
   node: z.string().optional().describe("Address of the node that delivers it; absent for a single process."),
@@ -77,11 +84,20 @@ export type AdminSubscriptionDetails = z.output<typeof adminSubscriptionDetailsS
 
 export const adminSubscriptionPageSchema = pageOf(adminSubscriptionSchema, "AdminSubscriptionPage");
 
+const testSchema = z.strictObject({
+  outcome: z.enum(["accepted", "failed", "gone"]),
+  status: z.int().optional().describe("HTTP status; absent without an answer."),
+  reason: z.string().optional(),
+  excerpt: z.string().optional().describe("How the answer began, up to 1 KiB."),
+  durationMs: z.number(),
+});
+
 export const orderResultSchema = z
   .strictObject({
     id: z.string(),
     events: z.int().describe("Matching events that are skipped, delivered again, or wait."),
     dryRun: z.boolean(),
+    test: testSchema.optional().describe("How a test event was taken."),
     error: z.strictObject({ code: z.int(), detail: z.string() }).optional().describe("Why it was refused."),
   })
   .meta({ title: "OrderResult" });

@@ -153,6 +153,22 @@ describe("orders", () => {
     }
   });
 
+  it("changes a subscription, and sends a test event", async () => {
+    const path = `/subscriptions/${ids[0]}`;
+    const change = { secret: "whsec_AAAA", kind: "JsonRPC" };
+    expect((await call("POST", `${path}/change?dryRun=true`, change)).body).toMatchObject({ dryRun: true });
+    expect((await call("POST", `${path}/change`, change)).body).toEqual({ id: ids[0], events: 0, dryRun: false });
+    await call("POST", `${path}/change`, { secret: "whsec_AAAB", rotationSeconds: 60, kind: "RESTful" });
+    const { body } = await call("GET", path);
+    expect(body).toMatchObject({ hasSecret: true, kind: "RESTful", olderSecretUntil: expect.stringMatching(/Z$/) });
+    expect(JSON.stringify(body)).not.toContain("whsec_");
+    const tested = await call("POST", `${path}/test`);
+    expect(tested.body).toMatchObject({ test: { outcome: "accepted", durationMs: expect.any(Number) } });
+    const all = await call("POST", "/subscriptions/change?all=true&dryRun=true", { topic: "orders/eu" });
+    expect(all.body["items"]).toHaveLength(2);
+    expect((await call("POST", "/subscriptions/test?host=down.example")).body["items"]).toHaveLength(1);
+  });
+
   it("for all that a search finds, but not for all by mistake", async () => {
     for (const query of ["", "?prefix=", "?lagMin=0&failingMsMin=0"]) {
       expect((await call("POST", `/subscriptions/pause${query}`)).status).toBe(400);
@@ -186,6 +202,8 @@ describe("failures", () => {
     ["GET /events/1-2-3", [400, 100302]],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], { from: 1, other: 2 }],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], {}],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 100501], { url: "ftp://x" }],
   ])("%s is a problem with status and code %j", async (request, [status, code], body) => {
     const [method = "", path = ""] = request.split(" ");
     const answer = await call(method, path, body);

@@ -10,8 +10,10 @@ import type {
   OrderResultBody,
 } from "@stele/wire";
 import { toBrokerError } from "@stele/wire";
+import type { DeliveryOptions } from "../../../domain/delivery-options.ts";
 import { blockOf } from "../../../domain/position.ts";
 import { withoutSecrets } from "../../../domain/receiver.ts";
+import { readSecrets } from "../../../domain/signing-secret.ts";
 import type { Topic } from "../../../domain/topic.ts";
 import type {
   GroupView,
@@ -28,6 +30,7 @@ import { toEventBody } from "../../shared/results.ts";
 export function toSubscription({ subscription, lag, node }: SubscriptionView): AdminSubscription {
   const { id, groupId, filter, delivery, state, principal, cursor, failingSince, retryAt } = subscription;
   const webhook = delivery.kind === "webhook" ? delivery : undefined;
+  const older = webhook?.secret === undefined ? undefined : readSecrets(webhook.secret).older;
   const failing = {
     since: toTime(failingSince),
     attempts: subscription.failedAttempts,
@@ -40,6 +43,8 @@ export function toSubscription({ subscription, lag, node }: SubscriptionView): A
     topic: filter,
     url: withoutSecrets(webhook?.url ?? ""),
     hasSecret: webhook?.secret !== undefined || state === "locked",
+    ...(older !== undefined && { olderSecretUntil: toTime(older.until) }),
+    ...toOptions(webhook?.options),
     state,
     ...(principal !== undefined && { owner: principal }),
     ...(node !== undefined && { node }),
@@ -53,6 +58,10 @@ export function toSubscription({ subscription, lag, node }: SubscriptionView): A
   };
 }
 
+function toOptions({ form, batchEvents, ...options }: DeliveryOptions = {}) {
+  return { ...(form && { format: form }), ...options, ...(batchEvents && { batch: batchEvents }) };
+}
+
 export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscriptionDetails {
   const { waitingSince, nextAttemptAt, attempts } = details;
   return {
@@ -61,14 +70,14 @@ export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscr
     ...(nextAttemptAt !== undefined && { nextAttemptAt: toTime(nextAttemptAt) }),
     attempts: attempts.map(({ at, durationMs, ...rest }) => ({
       at: toTime(at),
-      durationMs: Math.round(durationMs * 100) / 100,
+      durationMs: toMs({ durationMs }),
       ...rest,
     })),
   };
 }
 
-export function toOrderResult({ id, events, error }: OrderResult, dryRun: boolean): OrderResultBody {
-  if (error === undefined) return { id, events, dryRun };
+export function toOrderResult({ id, events, test, error }: OrderResult, dryRun: boolean): OrderResultBody {
+  if (error === undefined) return { id, events, dryRun, ...(test && { test: { ...test, durationMs: toMs(test) } }) };
   const { code, message: detail } = toBrokerError(error);
   return { id, events, dryRun, error: { code, detail } };
 }
@@ -124,6 +133,10 @@ export function toNodes(nodes: readonly NodeView[]): AdminNodes {
 
 export function toFigures(figures: readonly Figure[]): AdminFigures {
   return { intervalMs: figureIntervalMs, figures: figures.map(({ at, ...rest }) => ({ at: toTime(at), ...rest })) };
+}
+
+function toMs({ durationMs }: { readonly durationMs: number }): number {
+  return Math.round(durationMs * 100) / 100;
 }
 
 function toTime(ms: number): string {

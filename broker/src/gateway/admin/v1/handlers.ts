@@ -9,7 +9,14 @@ import {
 } from "@stele/wire";
 import type { Caller } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
-import type { Page, PageCall, PlaceOrder, SearchCall, SubscriptionOrder } from "../../../engine/operate/calls.ts";
+import type {
+  DeliveryChange,
+  Page,
+  PageCall,
+  PlaceOrder,
+  SearchCall,
+  SubscriptionOrder,
+} from "../../../engine/operate/calls.ts";
 import type { Operator } from "../../../engine/operate/operator.ts";
 import { toProof } from "../../../engine/query/to-proof.ts";
 import { toEventBody } from "../../shared/results.ts";
@@ -114,11 +121,17 @@ function leavesNothingOut(value: unknown): boolean {
   return value === undefined || value === "" || value === 0;
 }
 
-function toOrder(name: OrderName, { to, from }: OrderBody): SubscriptionOrder {
+function toOrder(name: OrderName, { to, from, ...change }: OrderBody): SubscriptionOrder {
+  if (name === "change") return { kind: name, change: toChange(change) };
   if (name === "skip") return { kind: name, to: to === undefined ? undefined : toPlace(to) };
   if (name !== "replay") return { kind: name };
   if (from === undefined) throw parameterError('"from" is missing');
   return { kind: name, from: toPlace(from) };
+}
+
+function toChange({ rotationSeconds, format, batch, ...change }: Omit<OrderBody, "to" | "from">): DeliveryChange {
+  const rotationMs = rotationSeconds === undefined ? undefined : rotationSeconds * 1_000;
+  return { ...change, rotationMs, form: format, batchEvents: batch };
 }
 
 const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;

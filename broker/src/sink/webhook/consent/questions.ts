@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { CallbackTarget } from "../../../ports/sink.ts";
 import { describeFailure } from "../describe-failure.ts";
 import { placeOf } from "../callback-url.ts";
@@ -7,7 +6,7 @@ import type { MessageHeaders } from "../message-headers.ts";
 import type { Call, ReceiverCaller } from "../receiver-caller.ts";
 import type { ConsentMode } from "./consents.ts";
 import { judgeHandshake, judgePing, type Reply } from "./handshake.ts";
-import { encodePing } from "./ping.ts";
+import { createPing } from "./ping.ts";
 
 export interface QuestionsOptions {
   readonly mode: ConsentMode;
@@ -45,9 +44,7 @@ export class Questions {
   }
 
   #ping(target: CallbackTarget, url: URL): Promise<Reply> {
-    const id = `ping-${randomUUID()}`;
-    const body = encodePing(target, id);
-    const message = () => ({ headers: this.#options.headers.sign(target, { id, body }), body });
+    const message = createPing(target, this.#options.headers);
     return this.#call(url, { method: "POST", message }, judgePing);
   }
 

@@ -22,6 +22,7 @@ export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
     metrics: noMetrics,
     resolver: (hostname) => names.resolve(hostname),
     consent: { mode: "off", trusted: [], origin: "broker.example" },
+    cloudEvents: { extensionPrefix: "svc-", type: "stele.event" },
     version: "1.2.3",
     ...options,
   });

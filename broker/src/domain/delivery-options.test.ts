@@ -1,0 +1,49 @@
+import { isBrokerError } from "@stele/wire";
+import { describe, expect, it } from "vitest";
+import { areSameOptions, changeOptions, type DeliveryOptionsCall } from "./delivery-options.ts";
+
+describe("delivery options", () => {
+  it.each<[DeliveryOptionsCall, object | undefined]>([
+    [{}, undefined],
+    [{ form: "interface", concurrency: 1, batchEvents: 0, batchMs: 0 }, undefined],
+    [
+      { form: "cloudevents", concurrency: 8 },
+      { form: "cloudevents", concurrency: 8 },
+    ],
+    [{ batchEvents: 1 }, { batchEvents: 1 }],
+    [
+      { batchEvents: 100, batchMs: 20 },
+      { batchEvents: 100, batchMs: 20 },
+    ],
+    [{ batchMs: 20 }, undefined],
+  ])("%j become %j", (call, expected) => {
+    expect(changeOptions(undefined, call)).toEqual(expected);
+  });
+
+  it("keep what a call does not name, and end what it sets to the usual", () => {
+    const options = { form: "cloudevents", batchEvents: 10, batchMs: 5 } as const;
+    expect(changeOptions(options, {})).toEqual(options);
+    expect(changeOptions(options, { concurrency: 2, batchEvents: 0 })).toEqual({ form: "cloudevents", concurrency: 2 });
+    expect(areSameOptions(changeOptions(options, {}), options)).toBe(true);
+    expect(areSameOptions(options, undefined)).toBe(false);
+  });
+
+  it.each<DeliveryOptionsCall>([
+    { form: "json" },
+    { concurrency: 0 },
+    { concurrency: 65 },
+    { concurrency: 1.5 },
+    { batchEvents: -1 },
+    { batchEvents: 1_001 },
+    { batchMs: 60_001 },
+  ])("refuse %j", (call) => {
+    const refusal = ((): unknown => {
+      try {
+        return changeOptions(undefined, call);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(isBrokerError(refusal, "parameterInvalid")).toBe(true);
+  });
+});

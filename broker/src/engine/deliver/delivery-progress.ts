@@ -1,0 +1,78 @@
+import { type CallbackSubscription, nothingFailed } from "../../domain/subscription.ts";
+import type { EndedPrefix } from "../../domain/event-window.ts";
+import type { Position } from "../../domain/position.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Progress } from "../../ports/store.ts";
+import type { ProgressWriter } from "./progress-writer.ts";
+
+/** How the event after the cursor has failed. */
+export type Failure = Pick<Progress, "failedAttempts" | "failedMs" | "failingSince" | "retryAt">;
+
+/** That of a progress; none if left out. */
+export function failureOf(progress: Failure | undefined): Failure {
+  if (progress === undefined) return nothingFailed;
+  const { failedAttempts, failedMs, failingSince, retryAt } = progress;
+  return { failedAttempts, failedMs, failingSince, retryAt };
+}
+
+export interface DeliveryProgressOptions {
+  readonly clock: Pick<Clock, "now">;
+  readonly progressWriter: Pick<ProgressWriter, "note">;
+}
+
+/** Progress of one subscription, ahead of the store: says what is worth a write. */
+export class DeliveryProgress {
+  readonly #options: DeliveryProgressOptions;
+  #current: Progress;
+  /** Value in the last progress that was noted. */
+  #savedFailedMs: number;
+
+  constructor(subscription: CallbackSubscription, options: DeliveryProgressOptions) {
+    this.#options = options;
+    const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
+    this.#current = { id, epoch, cursor, notifiedCount, notifiedAt, ...failureOf(subscription) };
+    this.#savedFailedMs = subscription.failedMs;
+  }
+
+  get current(): Progress {
+    return this.#current;
+  }
+
+  /** Events after the cursor have ended, and the one that comes next has failed so. */
+  pass({ upTo: cursor, accepted }: EndedPrefix, failure: Failure = nothingFailed): void {
+    const { id, epoch, notifiedCount, notifiedAt } = this.#current;
+    this.#current = {
+      id,
+      epoch,
+      cursor,
+      notifiedCount: notifiedCount + accepted,
+      notifiedAt: accepted > 0 ? this.#options.clock.now() : notifiedAt,
+      ...failureOf(failure),
+    };
+    this.#savedFailedMs = failure.failedMs;
+    this.#options.progressWriter.note(this.#current);
+  }
+
+  /** The event after the cursor fails. Notes it if `isNews`, or if the failed time grew by `sinceMs` since it was last noted. */
+  fail(failure: Failure, { isNews, sinceMs }: { readonly isNews: boolean; readonly sinceMs: number }): void {
+    this.#current = { ...this.#current, ...failure };
+    if (isNews || failure.failedMs - this.#savedFailedMs >= sinceMs) this.#noteFailure();
+  }
+
+  /** Notes the failed time, if it grew. */
+  saveFailure(): void {
+    if (this.#current.failedMs > this.#savedFailedMs) this.#noteFailure();
+  }
+
+  /** Moves the cursor past events that do not match, so that a restart does not read them again. */
+  passUnmatched(cursor: Position): void {
+    if (cursor <= this.#current.cursor) return;
+    this.#current = { ...this.#current, cursor };
+    this.#options.progressWriter.note(this.#current);
+  }
+
+  #noteFailure(): void {
+    this.#savedFailedMs = this.#current.failedMs;
+    this.#options.progressWriter.note(this.#current);
+  }
+}

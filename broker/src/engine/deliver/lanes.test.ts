@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  for (const topic of ["a", "b", "c"]) await engine.broker.open({ topic, groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+const url = "http://receiver/";
+const latencyMs = 20;
+
+/** A receiver that accepts after its latency. */
+function receiveSlowly(): void {
+  engine.sink.receive(url, async () => {
+    await new Promise<void>((resolve) => void engine.clock.after(latencyMs, resolve));
+    return { status: "accepted" };
+  });
+}
+
+const sizes = () => engine.sink.attempts.map(({ batch }) => batch?.map(({ event }) => event.sequence));
+const cursorOf = async (id: string) =>
+  (await engine.broker.operator.getSubscription(testCaller, id)).subscription.notifiedCount;
+
+describe("concurrency", () => {
+  it("delivers several topics in the time of one", async () => {
+    receiveSlowly();
+    await engine.subscribe("#", { options: { concurrency: 3 } });
+    for (const topic of ["a", "b", "c"]) await engine.publishMany(topic, 4);
+    await engine.clock.advance(4 * latencyMs);
+    expect(engine.sink.attempts).toHaveLength(12);
+  });
+
+  it("a topic whose receiver fails does not hold up the others, but the cursor", async () => {
+    engine.sink.receive(url, ({ event }) =>
+      event.topic === "a" ? { status: "failed", reason: "500" } : { status: "accepted" },
+    );
+    const id = await engine.subscribe("#", { options: { concurrency: 2 } });
+    for (const topic of ["b", "a", "c", "b"]) await engine.publish(topic, "1");
+    await engine.clock.advance(10);
+    const seen = engine.sink.attempts.map(({ event }) => `${event.topic}${event.sequence}`);
+    expect(seen).toEqual(["b1", "a1", "c1", "b2"]);
+    expect(await cursorOf(id)).toBe(1);
+    const { subscription } = await engine.broker.operator.getSubscription(testCaller, id);
+    expect(subscription.failedAttempts).toBe(1);
+  });
+
+  it("a wait that the receiver asks for holds for every topic", async () => {
+    let isBusy = true;
+    engine.sink.receive(url, ({ event }) =>
+      event.topic === "a" && isBusy
+        ? { status: "failed", reason: "429", retryAfterMs: 60_000 }
+        : { status: "accepted" },
+    );
+    await engine.subscribe("#", { options: { concurrency: 2 } });
+    await engine.publish("a", "1");
+    await engine.clock.settle();
+    await engine.publish("b", "1");
+    await engine.clock.advance(59_000);
+    expect(engine.sink.attempts).toHaveLength(1);
+    isBusy = false;
+    await engine.clock.advance(2_000);
+    expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
+  });
+
+  it("a receiver that is gone suspends the subscription once the other attempts have ended", async () => {
+    receiveSlowly();
+    engine.sink.receive(url, async ({ event }) => {
+      await new Promise<void>((resolve) => void engine.clock.after(event.topic === "a" ? 5 : latencyMs, resolve));
+      return event.topic === "a" ? { status: "gone", reason: "410" } : { status: "accepted" };
+    });
+    const id = await engine.subscribe("#", { options: { concurrency: 2 } });
+    await engine.publish("b", "1");
+    await engine.publish("a", "1");
+    await engine.clock.advance(10);
+    const find = async () => (await engine.broker.operator.getSubscription(testCaller, id)).subscription;
+    expect((await find()).state).toBe("active");
+    await engine.clock.advance(latencyMs);
+    expect(await find()).toMatchObject({ state: "suspended", notifiedCount: 1 });
+  });
+});
+
+describe("batches", () => {
+  it("what comes during a request goes with the next one, up to the most", async () => {
+    receiveSlowly();
+    await engine.subscribe("a", { options: { batchEvents: 3 } });
+    await engine.publishMany("a", 6);
+    await engine.clock.advance(4 * latencyMs);
+    expect(sizes()).toEqual([[1], [2, 3, 4], [5, 6]]);
+  });
+
+  it("waits for more events as long as it may", async () => {
+    await engine.subscribe("a", { options: { batchEvents: 3, batchMs: 100 } });
+    await engine.publishMany("a", 2);
+    await engine.clock.advance(99);
+    expect(sizes()).toEqual([]);
+    await engine.clock.advance(1);
+    await engine.publishMany("a", 3);
+    await engine.clock.settle();
+    expect(sizes()).toEqual([
+      [1, 2],
+      [3, 4, 5],
+    ]);
+  });
+
+  it("is repeated whole, and not acknowledged in part", async () => {
+    let isDown = true;
+    receiveSlowly();
+    const id = await engine.subscribe("a", { options: { batchEvents: 9, batchMs: 10 } });
+    engine.sink.receive(url, () => (isDown ? { status: "failed", reason: "500" } : { status: "accepted" }));
+    await engine.publishMany("a", 3);
+    await engine.clock.advance(10);
+    expect(await cursorOf(id)).toBe(0);
+    isDown = false;
+    await engine.clock.advance(5_000);
+    expect(sizes()).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    expect(await cursorOf(id)).toBe(3);
+  });
+});
+
+it("an operator turns both on and off without a loss", async () => {
+  receiveSlowly();
+  const id = await engine.subscribe("#");
+  const change = async (options: object): Promise<void> => {
+    const order = { order: { kind: "change", change: options }, isDryRun: false } as const;
+    const changing = engine.broker.operator.orderSubscription(testCaller, id, order);
+    await engine.clock.advance(1_000);
+    await changing;
+  };
+  await engine.publishMany("a", 3);
+  await change({ concurrency: 2, batchEvents: 2 });
+  await engine.publishMany("b", 3);
+  await change({ concurrency: 1, batchEvents: 0 });
+  await engine.publishMany("a", 1);
+  await engine.clock.advance(1_000);
+  expect(await cursorOf(id)).toBe(7);
+});

@@ -1,0 +1,126 @@
+import type { CancelSignal } from "../../lib/cancellation.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+/** What waits in a lane. */
+export interface LaneItem {
+  /** Items of one lane are delivered in order. */
+  readonly lane: string;
+  /** Size in a request. */
+  readonly bytes: number;
+}
+
+export interface LanesOptions<Item extends LaneItem> {
+  readonly clock: Pick<Clock, "after">;
+  /** Lanes that deliver at once. */
+  readonly concurrency: number;
+  /** Items of one delivery. */
+  readonly itemsMax: number;
+  /** Bytes of one delivery, if it has more than one item. */
+  readonly bytesMax: number;
+  /** How long a delivery that is not full waits for more items. */
+  readonly waitMs: number;
+  /** No lane begins a delivery after it has aborted. */
+  readonly stopping: CancelSignal;
+  /** Delivers items of one lane; false where nothing more may be delivered. Must not reject. */
+  readonly deliver: (items: readonly Item[]) => Promise<boolean>;
+}
+
+interface Lane<Item> {
+  readonly name: string;
+  readonly queue: Item[];
+  isBusy: boolean;
+  /** Whether the wait of a delivery that is not full has ended. */
+  isDue: boolean;
+  cancelWait: (() => void) | undefined;
+}
+
+/** Delivers the items of each lane in order, one delivery after the other, and several lanes at once. Lanes take turns. */
+export class Lanes<Item extends LaneItem> {
+  readonly #options: LanesOptions<Item>;
+  readonly #lanes = new Map<string, Lane<Item>>();
+  /** Lanes that wait for their turn, the oldest first. */
+  readonly #ready = new Set<Lane<Item>>();
+  readonly #running = new Set<Promise<void>>();
+  #hasEnded = false;
+
+  constructor(options: LanesOptions<Item>) {
+    this.#options = options;
+  }
+
+  add(item: Item): void {
+    const lane = this.#laneOf(item.lane);
+    lane.queue.push(item);
+    if (!lane.isBusy) this.#consider(lane);
+    this.#runReady();
+  }
+
+  /** Returns when no delivery is under way; none begins any more. What waits is not delivered. */
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    for (const lane of this.#lanes.values()) lane.cancelWait?.();
+    await Promise.all(this.#running);
+  }
+
+  #laneOf(name: string): Lane<Item> {
+    const known = this.#lanes.get(name);
+    if (known !== undefined) return known;
+    const lane: Lane<Item> = { name, queue: [], isBusy: false, isDue: false, cancelWait: undefined };
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  /** Gives a lane that is not busy its turn, at once or when its wait ends. */
+  #consider(lane: Lane<Item>): void {
+    const { clock, itemsMax, waitMs } = this.#options;
+    if (waitMs === 0 || lane.isDue || lane.queue.length >= itemsMax) {
+      lane.cancelWait?.();
+      lane.cancelWait = undefined;
+      this.#ready.add(lane);
+      return;
+    }
+    lane.cancelWait ??= clock.after(waitMs, () => {
+      lane.cancelWait = undefined;
+      lane.isDue = true;
+      this.#ready.add(lane);
+      this.#runReady();
+    });
+  }
+
+  #runReady(): void {
+    for (const lane of this.#ready) {
+      if (this.#isOver || this.#running.size >= this.#options.concurrency) return;
+      this.#ready.delete(lane);
+      const run = this.#run(lane).finally(() => {
+        this.#running.delete(run);
+        this.#runReady();
+      });
+      this.#running.add(run);
+    }
+  }
+
+  /** One delivery of a lane. If more waits, the lane takes its next turn behind the others. */
+  async #run(lane: Lane<Item>): Promise<void> {
+    lane.isBusy = true;
+    lane.isDue = false;
+    const goesOn = await this.#options.deliver(lane.queue.splice(0, this.#countOf(lane)));
+    lane.isBusy = false;
+    if (!goesOn) this.#hasEnded = true;
+    else if (lane.queue.length > 0) this.#consider(lane);
+    else this.#lanes.delete(lane.name);
+  }
+
+  #countOf({ queue }: Lane<Item>): number {
+    const { itemsMax, bytesMax } = this.#options;
+    let [count, bytes] = [0, 0];
+    for (const item of queue) {
+      bytes += item.bytes;
+      if (count > 0 && (count >= itemsMax || bytes > bytesMax)) break;
+      count += 1;
+    }
+    return count;
+  }
+
+  get #isOver(): boolean {
+    return this.#hasEnded || this.#options.stopping.aborted;
+  }
+}

@@ -1,0 +1,136 @@
+import { errorCatalogue, type ErrorName } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readSecrets } from "../../domain/signing-secret.ts";
+import { isCallback } from "../../domain/subscription.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { DeliveryChange, SubscriptionOrder } from "./calls.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start({ limits: { subscriptionsPerReceiverMax: 2 } });
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
+const page = { after: undefined, limit: 50 };
+
+/** An order ends the worker, whose attempt in progress may take a second of virtual time. */
+async function settle<Result>(work: Promise<Result>): Promise<Result> {
+  work.catch(() => undefined);
+  await engine.clock.settle();
+  await engine.clock.advance(1_000);
+  return work;
+}
+
+const order = (id: string, one: SubscriptionOrder, isDryRun = false) =>
+  settle(engine.broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun }));
+const change = (id: string, one: DeliveryChange, isDryRun = false) =>
+  order(id, { kind: "change", change: one }, isDryRun);
+
+async function deliveryOf(id: string) {
+  const { subscription } = await engine.broker.operator.getSubscription(testCaller, id);
+  if (!isCallback(subscription)) throw new Error("it is a callback");
+  return subscription.delivery;
+}
+
+describe("a change", () => {
+  it("of the url delivers there what waits, without the secret of the old one", async () => {
+    const { sink, clock } = engine;
+    sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
+    const id = await engine.subscribe("a", { url: "http://down/", secret: "s" });
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(await change(id, { url: "http://up/" }, true)).toEqual({ id, events: 2 });
+    expect((await deliveryOf(id)).url).toBe("http://down/");
+    expect(await change(id, { url: "http://up/" })).toEqual({ id, events: 2 });
+    await clock.settle();
+    const there = sink.attempts.filter(({ subscription }) => subscription.url === "http://up/");
+    expect(there.map(({ event }) => event.sequence)).toEqual([1, 2]);
+    expect(there.map(({ subscription }) => subscription.secret)).toEqual([undefined, undefined]);
+    await change(id, { url: "http://third/", secret: "t" });
+    expect(await deliveryOf(id)).toMatchObject({ url: "http://third/", secret: "t" });
+  });
+
+  it("of the secret at the same url keeps the one before until its time, also when the owner subscribes again", async () => {
+    const id = await engine.subscribe("a", { secret: "old" });
+    const until = engine.clock.now() + 60_000;
+    await change(id, { secret: "new", rotationMs: 60_000 });
+    const { secret = "" } = await deliveryOf(id);
+    expect(readSecrets(secret)).toEqual({ current: "new", older: { secret: "old", until } });
+    await engine.subscribe("a", { subscriptionId: id, secret: "new" });
+    await engine.subscribe("a", { subscriptionId: id });
+    expect(await deliveryOf(id)).toMatchObject({ secret });
+    await change(id, { secret: "new", rotationMs: 0 });
+    expect(await deliveryOf(id)).toMatchObject({ secret: "new" });
+    await change(id, { secret: null });
+    expect((await deliveryOf(id)).secret).toBeUndefined();
+  });
+
+  it("of topic and kind takes effect after the cursor", async () => {
+    const { sink, clock } = engine;
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.settle();
+    expect(await change(id, { topic: "+", kind: "JsonRPC" })).toEqual({ id, events: 0 });
+    await engine.publish("b", "1");
+    await engine.publish("a", "2");
+    await clock.settle();
+    const seen = sink.attempts.map(({ event, subscription }) => [event.topic, event.sequence, subscription.format]);
+    expect(seen).toEqual([
+      ["a", 1, "RESTful"],
+      ["b", 1, "JsonRPC"],
+      ["a", 2, "JsonRPC"],
+    ]);
+  });
+
+  it.each<[string, DeliveryChange, ErrorName]>([
+    ["a url that is none", { url: "ftp://x" }, "urlInvalid"],
+    ["a topic that does not exist", { topic: "none" }, "topicNotExist"],
+    ["a pattern that is none", { topic: "a#" }, "topicPatternInvalid"],
+    ["a blank secret", { secret: " " }, "parameterInvalid"],
+  ])("to %s is refused, also as a dry run, and delivery goes on", async (_, one, name) => {
+    const id = await engine.subscribe("a");
+    await expect(change(id, one, true)).rejects.toEqual(refusal(name));
+    await expect(change(id, one)).rejects.toEqual(refusal(name));
+    await engine.publishMany("a", 1);
+    await engine.clock.settle();
+    expect(engine.sink.sequencesOf(id)).toEqual([1]);
+  });
+
+  it("to a receiver with as many subscriptions as one may have is refused", async () => {
+    for (let made = 0; made < 2; made += 1) await engine.subscribe("a", { url: "http://full/" });
+    const id = await engine.subscribe("a");
+    await expect(change(id, { url: "http://full/again" })).rejects.toEqual(refusal("overQuota"));
+  });
+
+  it("moves all that a search finds, and leaves a paused one paused", async () => {
+    const ids = [
+      await engine.subscribe("a", { url: "http://one/" }),
+      await engine.subscribe("b", { url: "http://one/2" }),
+    ];
+    await order(ids[0] ?? "", { kind: "pause" });
+    const call = { order: { kind: "change", change: { url: "http://two/" } }, isDryRun: false, ...page } as const;
+    await settle(engine.broker.operator.orderSubscriptions(testCaller, { host: "one" }, call));
+    for (const id of ids) expect((await deliveryOf(id)).url).toBe("http://two/");
+    await engine.publishMany("a", 1);
+    await engine.publishMany("b", 1);
+    await engine.clock.settle();
+    expect(ids.map((id) => engine.sink.sequencesOf(id))).toEqual([[], [1]]);
+  });
+});
+
+describe("a test event", () => {
+  it("goes to the receiver of a paused subscription, and says how it was taken", async () => {
+    const { sink } = engine;
+    const id = await engine.subscribe("a", { secret: "s" });
+    await order(id, { kind: "pause" });
+    expect(await order(id, { kind: "test" }, true)).toEqual({ id, events: 0 });
+    expect(sink.tested).toEqual([]);
+    sink.testOutcome = { status: "failed", reason: "answered 500" };
+    expect(await order(id, { kind: "test" })).toMatchObject({ test: { outcome: "failed", reason: "answered 500" } });
+    expect(sink.tested).toMatchObject([{ id, url: "http://receiver/", secret: "s" }]);
+    expect(sink.attempts).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { BrokerError, quote } from "@stele/wire";
+import { changeOptions } from "../../domain/delivery-options.ts";
+import { rotateSecret } from "../../domain/signing-secret.ts";
+import { type CallbackSubscription, checkSecret } from "../../domain/subscription.ts";
+import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Sink } from "../../ports/sink.ts";
+import type { SubscriptionMove } from "../../ports/subscription-search.ts";
+import type { Access } from "../access/access.ts";
+import type { Group } from "../group.ts";
+import type { DeliveryChange } from "./calls.ts";
+
+/** How long the secret before a new one signs as well, unless the order says so. */
+export const rotationMsDefault = 24 * 60 * 60 * 1_000;
+
+export interface DeliveryChangesOptions {
+  readonly sink: Pick<Sink, "checkTarget">;
+  readonly clock: Pick<Clock, "now">;
+  readonly access: Pick<Access, "receiverOf">;
+}
+
+/** What operators change of the delivery of subscriptions. */
+export class DeliveryChanges {
+  readonly #options: DeliveryChangesOptions;
+
+  constructor(options: DeliveryChangesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Refuses a change as a subscribe call would be refused; a new url is asked for its consent.
+   * @throws BrokerError 100101 to 100103, 100106, 100109, 100501, 100506, 100507, 100702, 200001.
+   */
+  async check(current: CallbackSubscription, change: DeliveryChange, group: Group): Promise<void> {
+    checkSecret(change.secret ?? undefined);
+    const { filter, delivery } = this.toMove(current, change);
+    if (filter !== undefined) await this.#checkFilter(current, filter, group);
+    if (delivery.url !== current.delivery.url) await this.#options.sink.checkTarget({ id: current.id, ...delivery });
+  }
+
+  /** @throws BrokerError 100507 where the secret that it keeps cannot be opened; of a topic as {@link check}. */
+  toMove(
+    current: CallbackSubscription,
+    change: DeliveryChange,
+  ): SubscriptionMove & Pick<CallbackSubscription, "delivery"> {
+    const { delivery, state } = current;
+    const { topic, url = delivery.url, kind: format = delivery.format } = change;
+    const options = changeOptions(delivery.options, change);
+    const secret = this.#toSecret(current, change);
+    return {
+      delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
+      ...(topic !== undefined && { filter: parseTopicFilter(topic) }),
+      // It was locked for its secret alone.
+      ...(state === "locked" && { state: "active" }),
+    };
+  }
+
+  #toSecret({ delivery, state }: CallbackSubscription, change: DeliveryChange): string | undefined {
+    const { secret: kept, url } = delivery;
+    const { secret, rotationMs = rotationMsDefault } = change;
+    if (change.url !== undefined && change.url !== url) return secret ?? undefined;
+    if (secret === undefined && state === "locked") {
+      const details = "its secret cannot be opened any more: give a new one, or null for none";
+      throw new BrokerError("subscriptionHeld", { details });
+    }
+    if (secret === undefined) return kept;
+    if (secret === null || kept === undefined || rotationMs === 0) return secret ?? undefined;
+    return rotateSecret(kept, secret, { until: this.#options.clock.now() + rotationMs });
+  }
+
+  async #checkFilter(current: CallbackSubscription, filter: TopicFilter, group: Group): Promise<void> {
+    if (!this.#options.access.receiverOf(current)(filter)) {
+      throw new BrokerError("accessDenied", { details: `the owner may not receive all of ${quote(filter)}` });
+    }
+    if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
+  }
+}

@@ -1,0 +1,62 @@
+import { BrokerError } from "@stele/wire";
+import { areSameOptions, changeOptions } from "../../domain/delivery-options.ts";
+import { readSecrets } from "../../domain/signing-secret.ts";
+import type { CallbackSubscription, Subscription } from "../../domain/subscription.ts";
+import type { CallbackChange } from "../../ports/store.ts";
+import { type Caller, nobody, ownerOf } from "../access/caller.ts";
+import type { SubscribeCall } from "../broker.ts";
+
+/** A call that names the identifier of a subscription. */
+interface Again {
+  readonly call: SubscribeCall;
+  readonly caller: Caller;
+}
+
+/** What subscribing again changes: it resumes a suspended subscription, but not one that an operator holds. @throws BrokerError 200001. */
+export function toChange(existing: CallbackSubscription, { call, caller }: Again): CallbackChange {
+  const { url, format } = call;
+  const secret = isCurrent(existing, call) ? existing.delivery.secret : (call.secret ?? secretOf(existing, url));
+  const options = changeOptions(existing.delivery.options, call.options ?? {});
+  const adopted = existing.principal === undefined ? principalOf(caller) : {};
+  return {
+    delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
+    state: existing.state === "paused" || existing.isPaused === true ? "paused" : "active",
+    ...adopted,
+  };
+}
+
+/** Who owns what a caller makes; nothing where nobody does. */
+export function principalOf({ principal }: Caller): Pick<Subscription, "principal"> {
+  const owner = ownerOf(principal);
+  return owner === nobody ? {} : { principal: owner };
+}
+
+/** Whether the change leaves everything as it is. */
+export function isUnchanged({ delivery, state, principal }: CallbackSubscription, change: CallbackChange): boolean {
+  const { format, url, secret, options } = change.delivery;
+  const hasOwner = change.principal === undefined || change.principal === principal;
+  return (
+    hasOwner &&
+    state === change.state &&
+    delivery.format === format &&
+    delivery.url === url &&
+    delivery.secret === secret &&
+    areSameOptions(delivery.options, options)
+  );
+}
+
+/** Whether the secret of a call is the newer one of a rotation: it goes on. */
+function isCurrent({ delivery }: CallbackSubscription, { url, secret }: SubscribeCall): boolean {
+  return delivery.url === url && delivery.secret !== undefined && readSecrets(delivery.secret).current === secret;
+}
+
+/**
+ * The secret of a subscription that continues and is not given one. A secret belongs to its url: who knows no more than the identifier gets
+ * no signatures at another address. @throws BrokerError 200001 when it is kept and cannot be opened.
+ */
+function secretOf({ delivery, state }: CallbackSubscription, url: string): string | undefined {
+  if (delivery.url !== url) return undefined;
+  if (state !== "locked") return delivery.secret;
+  const details = '"secret" must be given again: the one that this subscription has cannot be opened any more';
+  throw new BrokerError("parameterInvalid", { details });
+}

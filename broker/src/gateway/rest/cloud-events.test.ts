@@ -1,0 +1,116 @@
+import { CloudEvent, emitterFor, HTTP, Mode } from "cloudevents";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TestEngine } from "../../engine/testing/test-engine.ts";
+import type { Broker } from "../../engine/broker.ts";
+import { serve, type Served } from "../testing/serve.ts";
+
+let engine: TestEngine;
+let server: Served;
+beforeAll(async () => {
+  engine = await TestEngine.start();
+  for (const topic of ["orders/new", "other"]) await engine.broker.open({ topic, groupId: undefined });
+  const { calls } = engine.running;
+  const submit: Broker["submit"] = (...given) => calls.submit(...given);
+  const submitAll: Broker["submitAll"] = (...given) => calls.submitAll(...given);
+  server = await serve({ submit, submitAll });
+});
+afterAll(async () => {
+  await server.close();
+  await engine.stop();
+});
+
+const event = { id: "7", source: "/shop", type: "com.acme.order", subject: "orders/new" };
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+async function send(headers: Readonly<Record<string, unknown>>, body: unknown, query = ""): Promise<Answer> {
+  const init = { method: "POST", headers: headers as Record<string, string>, body: body as string }; // What the library makes.
+  const response = await fetch(`${server.url}/rest/publish${query}`, init);
+  return { status: response.status, body: await response.json() };
+}
+
+async function published({ body }: Answer) {
+  const { eventId } = body as { eventId: string }; // Checked by the broker's answer to getEvent.
+  const { topic, content, extensions } = await engine.broker.getEvent({ eventId, groupId: undefined });
+  return { topic, content: Buffer.from(content).toString(), extensions: Object.fromEntries(extensions) };
+}
+
+describe("publishing CloudEvents", () => {
+  it.each([
+    ["binary", HTTP.binary],
+    ["structured", HTTP.structured],
+  ])("takes what the library sends in %s mode", async (_, encode) => {
+    const { headers, body } = encode(new CloudEvent({ ...event, data: { n: 1 }, order: "grün 100%" }));
+    const answer = await send(headers, body);
+    expect(answer).toMatchObject({ status: 200, body: { topic: "orders/new", status: "SUCCESS" } });
+    expect(await published(answer)).toMatchObject({
+      topic: "orders/new",
+      content: '{"n":1}',
+      extensions: {
+        "svc-ce-id": "7",
+        "svc-ce-source": "/shop",
+        "svc-ce-type": "com.acme.order",
+        "svc-order": "grün 100%",
+      },
+    });
+  });
+
+  it("takes what an emitter of the library sends, and its answer is a success there", async () => {
+    const statuses: number[] = [];
+    const emit = emitterFor(async ({ headers, body }) => void statuses.push((await send(headers, body)).status), {
+      mode: Mode.BINARY,
+    });
+    await emit(new CloudEvent({ ...event, datacontenttype: "text/plain", data: "hello" }));
+    expect(statuses).toEqual([200]);
+  });
+
+  it("publishes to the topic of the query where there is one", async () => {
+    const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
+    expect(await published(await send(headers, body, "?topic=other"))).toMatchObject({ topic: "other" });
+  });
+
+  it("publishes a batch together, or nothing of it", async () => {
+    const type = { "content-type": "application/cloudevents-batch+json" };
+    const one = { specversion: "1.0", ...event, data: 1 };
+    const good = await send(type, JSON.stringify([one, { ...one, id: "8", subject: "other" }]));
+    expect(good).toMatchObject({ status: 200, body: [{ topic: "orders/new" }, { topic: "other", status: "SUCCESS" }] });
+    const before = await engine.broker.state({ topic: "other", groupId: undefined });
+    const bad = await send(
+      type,
+      JSON.stringify([
+        { ...one, subject: "other" },
+        { ...one, subject: "none" },
+      ]),
+    );
+    expect(bad).toMatchObject({ status: 404, body: { code: 100_101 } });
+    expect(await engine.broker.state({ topic: "other", groupId: undefined })).toEqual(before);
+  });
+
+  it("names a publish by an Idempotency-Key", async () => {
+    const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "once" }));
+    const answers = [1, 2].map(() => send({ ...headers, "idempotency-key": "k" }, body));
+    const [first, second] = await Promise.all(answers);
+    expect(second).toEqual(first);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, string, number]>([
+    ["no JSON", { "content-type": "application/cloudevents+json" }, "{", 400],
+    ["no object", { "content-type": "application/cloudevents+json" }, "[]", 400],
+    ["no array", { "content-type": "application/cloudevents-batch+json" }, "{}", 400],
+    ["no attributes", { "content-type": "application/cloudevents+json" }, "{}", 400],
+    ["no topic", { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t" }, "x", 400],
+    ["a key for a batch", { "content-type": "application/cloudevents-batch+json", "idempotency-key": "k" }, "[]", 400],
+    [
+      "no content",
+      { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" },
+      "",
+      400,
+    ],
+  ])("with %s is refused with status and code", async (_, headers, ...[body, status]) => {
+    const answer = await send(headers, body);
+    expect(answer).toMatchObject({ status, body: { code: expect.any(Number) } });
+  });
+});

@@ -1,0 +1,96 @@
+import {
+  BrokerError,
+  parseCloudEvent,
+  parseCloudEventBatch,
+  type PublishedCloudEvent,
+  readBinaryCloudEvent,
+} from "@stele/wire";
+import type { FastifyRequest } from "fastify";
+import type { PublishCall } from "../../engine/broker.ts";
+import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
+import { parseContentType } from "../shared/content-type.ts";
+import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
+import { parameterError } from "../shared/failure.ts";
+import { measureJson } from "../shared/json-shape.ts";
+import type { RestReader } from "./rest-reader.ts";
+
+/** CloudEvents of one request. */
+export type CloudEventOrder =
+  | { readonly kind: "one"; readonly call: PublishCall }
+  /** Published together, all or none. */
+  | { readonly kind: "batch"; readonly calls: readonly PublishCall[] };
+
+const structuredType = "application/cloudevents+json";
+const batchType = "application/cloudevents-batch+json";
+const headerPrefix = "ce-";
+
+/** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header that says their version. */
+export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "method" | "headers">): boolean {
+  if (method !== "POST") return false;
+  if (headers[`${headerPrefix}specversion`] !== undefined) return true;
+  return headers["content-type"]?.toLowerCase().startsWith("application/cloudevents") === true;
+}
+
+/** The publishes of a request; `reader` reads its query. @throws BrokerError 100201, 200001. */
+export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEventOrder {
+  const body = readBody(request);
+  const { mediaType, isUtf8 } = parseContentType(request.headers["content-type"]);
+  if (!isUtf8) throw parameterError("the body's character set is not UTF-8");
+  if (mediaType === batchType) return { kind: "batch", calls: readBatch(body, reader, prefix) };
+  const event = mediaType === structuredType ? readStructured(body, prefix) : readBinary(request, body, prefix);
+  return { kind: "one", call: { ...toCall(event, reader), key: reader.publishKey() } };
+}
+
+function readStructured(body: Buffer, prefix: string): PublishedCloudEvent {
+  if (!isJsonObject(readJson(body))) throw parameterError("the body is not a CloudEvent: it is no JSON object");
+  return parseCloudEvent(decodeUtf8(body), prefix);
+}
+
+function readBatch(body: Buffer, reader: RestReader, prefix: string): readonly PublishCall[] {
+  if (!Array.isArray(readJson(body)))
+    throw parameterError("the body is not a batch of CloudEvents: it is no JSON array");
+  if (reader.publishKey() !== undefined) throw parameterError("a batch of CloudEvents takes no Idempotency-Key");
+  return parseCloudEventBatch(decodeUtf8(body), prefix).map((event) => toCall(event, reader));
+}
+
+function readBinary({ headers }: FastifyRequest, body: Buffer, prefix: string): PublishedCloudEvent {
+  const attributes = new Map<string, string>();
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(headerPrefix)) attributes.set(name.slice(headerPrefix.length), decodeHeader(String(value)));
+  }
+  const type = headers["content-type"];
+  if (type !== undefined) attributes.set("datacontenttype", type);
+  return readBinaryCloudEvent(attributes, body, prefix);
+}
+
+/** The topic is that of the query, or else the event's subject. */
+function toCall({ subject, content, extensions }: PublishedCloudEvent, reader: RestReader): PublishCall {
+  const topic = reader.optionalText("topic") ?? subject;
+  if (topic === undefined) throw parameterError('there is no topic: neither "topic" in the query nor a subject');
+  for (const [key, value] of extensions) checkWellFormed(value, key);
+  return { topic, groupId: reader.optionalText("groupId"), content, extensions };
+}
+
+function readJson(body: Buffer): unknown {
+  const { refusal } = measureJson(body);
+  if (refusal !== undefined) throw parameterError(refusal);
+  return parseJson(body);
+}
+
+function readBody({ body }: FastifyRequest): Buffer {
+  const raw = body as RawBody; // What createBodyCollector gives.
+  if (raw instanceof BodyTooLong) {
+    throw new BrokerError("contentTooLong", { details: `the request body is over ${raw.bytesMax} bytes` });
+  }
+  if (raw instanceof BodyRefused) throw raw.error;
+  return raw ?? Buffer.alloc(0);
+}
+
+/** Section 3.1.3.2. Senders that do not encode are common: what cannot be decoded is taken as it is. */
+function decodeHeader(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}

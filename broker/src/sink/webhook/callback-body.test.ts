@@ -1,0 +1,103 @@
+import { CloudEvent, HTTP } from "cloudevents";
+import { describe, expect, it } from "vitest";
+import type { CallbackTarget, Notification, NotifiedEvent } from "../../ports/sink.ts";
+import { CallbackBodies, webhookIdOf } from "./callback-body.ts";
+import { notificationTo } from "./testing/notification.ts";
+import { startReceiver } from "./testing/receiver.ts";
+import { makeSink, neverAborted } from "./testing/sink.ts";
+
+const bodies = new CallbackBodies({ extensionPrefix: "svc-", type: "stele.event" });
+const origin = { source: "eip155:1:0x00000000000000000000000000000000000000aa", time: Date.UTC(2026, 10, 23) };
+
+function notified(sequence: number, content: string, extensions: NotifiedEvent["event"]["extensions"]): NotifiedEvent {
+  const { event } = notificationTo({});
+  const eventId = `2cf24dba-${sequence}-1124` as NotifiedEvent["eventId"]; // Of the form of one.
+  return { event: { ...event, sequence, content: Buffer.from(content), extensions }, eventId, origin };
+}
+
+const json = notified(59, '{"n":1}', [
+  ["svc-format", "json"],
+  ["svc-order-id", '7 "ü" %'],
+]);
+const text = notified(60, "grüße", [["svc-format", "text/plain"]]);
+
+function toNotification(changes: Partial<CallbackTarget>, batch?: readonly NotifiedEvent[]): Notification {
+  const { subscription } = notificationTo(changes);
+  return { subscription, ...(batch?.[0] ?? json), ...(batch && { batch }) };
+}
+
+/** What the library of the CloudEvents project reads in it; it checks each attribute. */
+function read(notification: Notification): readonly CloudEvent<unknown>[] {
+  const { headers, body } = bodies.encode(notification);
+  const event = HTTP.toEvent({ headers: { ...headers }, body: body.toString() });
+  return [event].flat().map((one) => new CloudEvent(one));
+}
+
+describe("a callback as a CloudEvent", () => {
+  it.each(["cloudevents", "cloudevents-binary"] as const)("is read by the library in the form %s", (form) => {
+    const [event] = read(toNotification({ options: { form } }));
+    expect(event?.validate()).toBe(true);
+    expect(event).toMatchObject({
+      id: "2cf24dba-59-1124",
+      source: origin.source,
+      subject: "com/example",
+      type: "stele.event",
+      time: "2026-11-23T00:00:00.000Z",
+      datacontenttype: "application/json",
+      sequence: "0000000000000059",
+      data: { n: 1 },
+    });
+  });
+
+  it("in binary form has the content as it is, and attributes in headers that are percent-encoded", () => {
+    const { headers, body } = bodies.encode(toNotification({ options: { form: "cloudevents-binary" } }));
+    expect(body.toString()).toBe('{"n":1}');
+    expect(headers).toMatchObject({
+      "content-type": "application/json",
+      "ce-specversion": "1.0",
+      "ce-orderid": "7%20%22%C3%BC%22%20%25",
+    });
+  });
+
+  it("is structured where a secret signs it: no signature covers headers", () => {
+    const { headers } = bodies.encode(toNotification({ options: { form: "cloudevents-binary" }, secret: "s" }));
+    expect(headers).toEqual({ "content-type": "application/cloudevents+json" });
+  });
+
+  it("comes in batches", () => {
+    const notification = toNotification({ options: { form: "cloudevents", batchEvents: 2 } }, [json, text]);
+    expect(read(notification).map(({ id, data }) => [id, data])).toEqual([
+      ["2cf24dba-59-1124", { n: 1 }],
+      ["2cf24dba-60-1124", "grüße"],
+    ]);
+  });
+});
+
+describe("a batch in the interface's form", () => {
+  const batch = [json, text];
+
+  it("has every event, in order", () => {
+    const { body } = bodies.encode(toNotification({ options: { batchEvents: 2 } }, batch));
+    expect(JSON.parse(body.toString())).toMatchObject({
+      subscriptionId: "6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1",
+      events: [{ eventId: "2cf24dba-59-1124" }, { eventId: "2cf24dba-60-1124" }],
+    });
+  });
+
+  it("is one JSON-RPC request, which is answered as such", async () => {
+    const notification = toNotification({ format: "JsonRPC", options: { batchEvents: 2 } }, batch);
+    const id = webhookIdOf(notification);
+    expect(id).toBe("2cf24dba-59-1124-batch-2");
+    expect(JSON.parse(bodies.encode(notification).body.toString())).toMatchObject({ id, method: "onEvents" });
+    await using receiver = await startReceiver((response) =>
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result: 1 })),
+    );
+    const { subscription, ...rest } = notification;
+    const outcome = await makeSink().attempt(
+      { subscription: { ...subscription, url: receiver.url }, ...rest },
+      neverAborted,
+    );
+    expect(outcome).toEqual({ status: "accepted" });
+    expect(receiver.requests[0]?.headers["webhook-id"]).toBe(id);
+  });
+});

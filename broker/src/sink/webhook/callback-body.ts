@@ -1,0 +1,58 @@
+import { type EventForm, isCloudEvent } from "../../domain/delivery-options.ts";
+import type { CallbackTarget, Notification } from "../../ports/sink.ts";
+import { CloudEventEncoder, type CloudEventOptions, type EncodedBody } from "./cloud-event-body.ts";
+import { NotificationEncoder } from "./notification-body.ts";
+
+const jsonType = { "content-type": "application/json" };
+
+/** Bytes of a request beside the content of its event. */
+const envelopeBytes = 1_024;
+
+/** The form of callbacks to a subscription: a signature covers the body alone, so what is signed has everything in it. */
+export function formOf({ options, secret }: CallbackTarget): EventForm {
+  const form = options?.form ?? "interface";
+  return form === "cloudevents-binary" && secret !== undefined ? "cloudevents" : form;
+}
+
+/** Whether callbacks are JSON-RPC requests, which have to be answered as such. */
+export function isRpc({ format, options }: CallbackTarget): boolean {
+  return format === "JsonRPC" && !isCloudEvent(options);
+}
+
+/** `webhook-id` of a request: the same for each attempt at the same events. */
+export function webhookIdOf({ eventId, batch }: Notification): string {
+  return batch === undefined ? eventId : `${eventId}-batch-${batch.length}`;
+}
+
+/** Encodes what a subscription gets, in its form. */
+export class CallbackBodies {
+  readonly #plain: NotificationEncoder;
+  readonly #cloudEvents: CloudEventEncoder;
+
+  constructor(options: CloudEventOptions) {
+    this.#plain = new NotificationEncoder(options.places);
+    this.#cloudEvents = new CloudEventEncoder(options);
+  }
+
+  encode(notification: Notification): EncodedBody {
+    const { subscription, batch } = notification;
+    const form = formOf(subscription);
+    if (form === "interface") {
+      const body = isRpc(subscription)
+        ? this.#plain.encodeCall(notification, webhookIdOf(notification))
+        : this.#plain.encode(notification);
+      return { headers: jsonType, body };
+    }
+    if (batch !== undefined) return this.#cloudEvents.batch(batch);
+    return form === "cloudevents" ? this.#cloudEvents.structured(notification) : this.#cloudEvents.binary(notification);
+  }
+
+  /** About the size of the request. */
+  bytesOf(notification: Notification): number {
+    const { subscription, batch } = notification;
+    if (batch === undefined && formOf(subscription) === "interface") return this.#plain.bytesOf(notification);
+    let bytes = 0;
+    for (const { event } of batch ?? [notification]) bytes += (event.content.byteLength * 4) / 3 + envelopeBytes;
+    return Math.ceil(bytes);
+  }
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { rotateSecret } from "../../domain/signing-secret.ts";
+import { signMessage } from "../../lib/webhook-signature.ts";
+import { notificationTo } from "./testing/notification.ts";
+import { startReceiver } from "./testing/receiver.ts";
+import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+
+describe("a test event", () => {
+  test("is a signed ping, and its answer is shown", async () => {
+    await using receiver = await startReceiver((response) => response.writeHead(500).end("not today"));
+    const target = notificationTo({ url: receiver.url, secret: "secret" }).subscription;
+    const { outcome, answer } = await makeSink().test(target, neverAborted);
+    expect(outcome).toEqual({ status: "failed", reason: "answered 500" });
+    expect([answer?.status, answer?.body.toString()]).toEqual([500, "not today"]);
+    const [request] = receiver.requests;
+    const id = String(request?.headers["webhook-id"]);
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({ ping: id, event: { eventId: "" } });
+    const timestampSeconds = Number(request?.headers["webhook-timestamp"]);
+    const body = Buffer.from(request?.body ?? "");
+    expect(request?.headers["webhook-signature"]).toBe(signMessage("secret", { id, timestampSeconds, body }));
+  });
+
+  test("is accepted with any 2xx, also by a JsonRPC receiver that does not know the method", async () => {
+    await using receiver = await startReceiver((response) => response.end('{"error":{"code":-32601}}'));
+    const target = notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription;
+    expect((await makeSink().test(target, neverAborted)).outcome).toEqual({ status: "accepted" });
+    expect(JSON.parse(receiver.requests[0]?.body ?? "")).toMatchObject({ method: "ping" });
+  });
+
+  test("at a url that cannot be called fails with the reason", async () => {
+    const { outcome, answer } = await makeSink().test(notificationTo({ url: "ftp://x/" }).subscription, neverAborted);
+    expect([outcome.status, answer]).toEqual(["failed", undefined]);
+    expect(outcome).toHaveProperty("reason", expect.stringContaining("the url cannot be called"));
+  });
+
+  test("is not sent to a receiver that refuses the broker", async () => {
+    await using receiver = await startReceiver((response) => response.writeHead(403).end());
+    const sink = makeSink({ consent: { mode: "try", trusted: [], origin: "broker.example" } });
+    const { outcome } = await sink.test(notificationTo({ url: receiver.url }).subscription, neverAborted);
+    expect(outcome).toHaveProperty("reason", expect.stringContaining("did not agree to be called"));
+    expect(receiver.requests.map(({ method }) => method)).toEqual(["OPTIONS"]);
+  });
+});
+
+test("during a rotation a notification has a signature of both secrets", async () => {
+  await using receiver = await startReceiver((response) => response.end());
+  const secret = rotateSecret("old", "new", { until: Date.now() + 3_600_000 });
+  await attemptAt(receiver.url, { secret });
+  const [request] = receiver.requests;
+  const message = {
+    id: String(request?.headers["webhook-id"]),
+    timestampSeconds: Number(request?.headers["webhook-timestamp"]),
+    body: Buffer.from(request?.body ?? ""),
+  };
+  const signatures = ["new", "old"].map((one) => signMessage(one, message)).join(" ");
+  expect(request?.headers["webhook-signature"]).toBe(signatures);
+});

@@ -1,0 +1,102 @@
+import { CloudEvent, HTTP } from "cloudevents";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isBrokerError } from "../errors/broker-error.ts";
+import { parseCloudEvent, parseCloudEventBatch, readBinaryCloudEvent } from "./parse-cloud-event.ts";
+import { readRawParts } from "./raw-json.ts";
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+const event = { id: "7", source: "/shop", type: "com.acme.order", subject: "orders/new" };
+const structured = (changes: object): string => JSON.stringify({ specversion: "1.0", ...event, ...changes });
+
+function refusalOf(task: () => unknown): unknown {
+  try {
+    return task();
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("a CloudEvent", () => {
+  it("of the library becomes content and extensions", () => {
+    const message = HTTP.structured(
+      new CloudEvent({ ...event, data: { n: 1 }, orderid: "9", time: "2026-11-23T09:00:00.000Z" }),
+    );
+    const { subject, content, extensions } = parseCloudEvent(String(message.body), "svc-");
+    expect([subject, text(content)]).toEqual(["orders/new", '{"n":1}']);
+    expect(Object.fromEntries(extensions)).toEqual({
+      "svc-ce-id": "7",
+      "svc-ce-source": "/shop",
+      "svc-ce-type": "com.acme.order",
+      "svc-ce-subject": "orders/new",
+      "svc-ce-time": "2026-11-23T09:00:00.000Z",
+      "svc-format": "json",
+      "svc-orderid": "9",
+    });
+  });
+
+  it.each([
+    ["JSON with all its digits", '"data": {"n": 12345678901234567890}', '{"n": 12345678901234567890}'],
+    ["a JSON string", '"data":"a"', '"a"'],
+    ["text", '"datacontenttype":"text/plain","data":"grüße"', "grüße"],
+    ["bytes", '"data_base64":"aGVsbG8="', "hello"],
+    ["nothing", '"other":true', ""],
+  ])("keeps %s", (_, members, expected) => {
+    const json = `${structured({}).slice(0, -1)},${members}}`;
+    expect(text(parseCloudEvent(json, "svc-").content)).toBe(expected);
+  });
+
+  it("in binary mode has its attributes beside the content", () => {
+    const attributes = new Map(Object.entries({ specversion: "1.0", ...event, datacontenttype: "text/plain" }));
+    const { content, extensions } = readBinaryCloudEvent(attributes, new TextEncoder().encode("hi"), "x-");
+    expect(text(content)).toBe("hi");
+    expect(extensions).toContainEqual(["x-format", "text/plain"]);
+  });
+
+  it("comes in batches", () => {
+    const batch = parseCloudEventBatch(`[${structured({ id: "1" })}, ${structured({ id: "2" })}]`, "svc-");
+    expect(batch.map(({ extensions }) => Object.fromEntries(extensions)["svc-ce-id"])).toEqual(["1", "2"]);
+    expect(parseCloudEventBatch("[]", "svc-")).toEqual([]);
+  });
+
+  it.each([
+    ["no id", structured({ id: undefined })],
+    ["a blank source", structured({ source: "" })],
+    ["another version", structured({ specversion: "0.3" })],
+    ["an attribute of another name", structured({ "Order-Id": "1" })],
+    ["an attribute that is an object", structured({ orderid: {} })],
+    ["an attribute that has another meaning here", structured({ format: "x" })],
+    ["data twice", structured({ data: 1, data_base64: "" })],
+    ["data that is not Base64", structured({ data_base64: "?" })],
+  ])("with %s is refused", (_, json) => {
+    expect(
+      isBrokerError(
+        refusalOf(() => parseCloudEvent(json, "svc-")),
+        "parameterInvalid",
+      ),
+    ).toBe(true);
+  });
+
+  it("in a batch is an object", () => {
+    expect(
+      isBrokerError(
+        refusalOf(() => parseCloudEventBatch("[1]", "svc-")),
+        "parameterInvalid",
+      ),
+    ).toBe(true);
+  });
+});
+
+it("raw parts are the texts of the values, in any JSON", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, space) => {
+      const object = readRawParts(JSON.stringify({ 'a"]': value, b: [value] }, undefined, space));
+      expect(object.map(([name, part]) => [name, JSON.parse(part)])).toEqual([
+        ['a"]', JSON.parse(JSON.stringify(value))],
+        ["b", JSON.parse(JSON.stringify([value]))],
+      ]);
+      const list = readRawParts(JSON.stringify([value, value], undefined, space));
+      expect(list.map(([, part]) => JSON.parse(part) as unknown)).toEqual(JSON.parse(JSON.stringify([value, value])));
+    }),
+  );
+});

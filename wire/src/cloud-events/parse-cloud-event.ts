@@ -1,0 +1,111 @@
+import { BrokerError } from "../errors/broker-error.ts";
+import { quote } from "../errors/quote.ts";
+import { readRawParts } from "./raw-json.ts";
+import { cloudEventKeys, formatKey } from "./render-cloud-event.ts";
+
+/** What a CloudEvent publishes. */
+export interface PublishedCloudEvent {
+  /** Its topic, unless the call names one. */
+  readonly subject: string | undefined;
+  readonly content: Uint8Array;
+  readonly extensions: readonly (readonly [key: string, value: string])[];
+}
+
+/** The text of a value of a JSON object: what JSON.parse makes of it decides what it is. */
+type RawMembers = ReadonlyMap<string, string>;
+
+const attributeName = /^[a-z0-9]+$/;
+const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const required = ["specversion", "id", "source", "type"] as const;
+/** Attributes that become an extension of another name, because the broker says its own in their place. */
+const own = new Map<string, string>(Object.entries(cloudEventKeys));
+
+/**
+ * Reads an event in the JSON format of CloudEvents 1.0.2. The content of JSON data is its text as it stands. `prefix` begins the keys of extensions.
+ * @throws BrokerError 200001.
+ */
+export function parseCloudEvent(json: string, prefix: string): PublishedCloudEvent {
+  const members: RawMembers = new Map(readRawParts(json));
+  const attributes = new Map<string, string>();
+  for (const [name, value] of members) {
+    if (name === "data" || name === "data_base64" || value === "null") continue;
+    attributes.set(name, toAttributeText(name, JSON.parse(value)));
+  }
+  const content = toContent(members, attributes);
+  return toPublished({ attributes, content }, prefix);
+}
+
+/** Reads the events of the JSON batch format. @throws BrokerError 200001. */
+export function parseCloudEventBatch(json: string, prefix: string): readonly PublishedCloudEvent[] {
+  return readRawParts(json).map(([, text]) => {
+    if (!text.startsWith("{")) throw malformed("an event of the batch is no object");
+    return parseCloudEvent(text, prefix);
+  });
+}
+
+/** Reads an event in binary mode (HTTP protocol binding 1.0.2, section 3.1): `attributes` by their names without `ce-`, decoded. @throws BrokerError 200001. */
+export function readBinaryCloudEvent(
+  attributes: ReadonlyMap<string, string>,
+  content: Uint8Array,
+  prefix: string,
+): PublishedCloudEvent {
+  return toPublished({ attributes, content }, prefix);
+}
+
+interface ReadEvent {
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly content: Uint8Array;
+}
+
+function toPublished({ attributes, content }: ReadEvent, prefix: string): PublishedCloudEvent {
+  for (const name of required) if (!attributes.get(name)) throw malformed(`the attribute ${name} is missing`);
+  const version = attributes.get("specversion") ?? "";
+  if (version !== "1.0") throw malformed(`specversion is ${quote(version)}, not "1.0"`);
+  const extensions: [string, string][] = [];
+  for (const [name, value] of attributes) {
+    if (!attributeName.test(name)) throw malformed(`${quote(name)} is no name of an attribute`);
+    const key = toKey(name);
+    if (key !== undefined) extensions.push([prefix + key, key === formatKey ? toFormat(value) : value]);
+  }
+  return { subject: attributes.get("subject"), content, extensions };
+}
+
+/** The key of the extension that keeps an attribute, after the prefix; undefined for none. */
+function toKey(name: string): string | undefined {
+  if (name === "specversion") return undefined;
+  if (name === "datacontenttype") return formatKey;
+  if (name === formatKey) throw malformed(`the extension attribute ${quote(name)} has another meaning here`);
+  return own.get(name) ?? name;
+}
+
+function toFormat(type: string): string {
+  return type === "application/json" ? "json" : type;
+}
+
+/** Without a type the data is JSON (JSON format, section 3.1). */
+function toContent(members: RawMembers, attributes: Map<string, string>): Uint8Array {
+  const [data, encoded] = [members.get("data"), members.get("data_base64")];
+  if (data !== undefined && encoded !== undefined) throw malformed("it has both data and data_base64");
+  if (encoded !== undefined) return fromBase64(JSON.parse(encoded));
+  if (data === undefined) return new Uint8Array();
+  const type = attributes.get("datacontenttype") ?? "application/json";
+  attributes.set("datacontenttype", type);
+  const text = !jsonType.test(type) && data.startsWith('"') ? (JSON.parse(data) as string) : data;
+  return new TextEncoder().encode(text);
+}
+
+function fromBase64(value: unknown): Uint8Array {
+  if (typeof value !== "string" || !base64.test(value)) throw malformed("data_base64 is not Base64");
+  return Uint8Array.from(atob(value), (character) => character.charCodeAt(0));
+}
+
+function toAttributeText(name: string, value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || Number.isInteger(value)) return String(value);
+  throw malformed(`the attribute ${quote(name)} is neither a string nor a boolean nor an integer`);
+}
+
+function malformed(details: string): BrokerError {
+  return new BrokerError("parameterInvalid", { details: `not a CloudEvent: ${details}` });
+}

@@ -1,0 +1,40 @@
+const quote = 0x22;
+const backslash = 0x5c;
+const opening = new Set([0x5b, 0x7b]); // [ {
+const closing = new Set([0x5d, 0x7d]);
+const comma = 0x2c;
+const colon = 0x3a;
+
+/**
+ * The texts of the elements of an array, or of the values of an object by their names, as they stand in a text that `JSON.parse` takes and that holds
+ * an array or object. A parser would round numbers beyond 2^53.
+ */
+export function readRawParts(text: string): readonly (readonly [name: string, value: string])[] {
+  const parts: [string, string][] = [];
+  const inner = text.trim().slice(1, -1);
+  let [depth, start, name] = [0, 0, ""];
+  const end = (at: number): void => {
+    const value = inner.slice(start, at).trim();
+    if (value !== "") parts.push([name, value]);
+    [start, name] = [at + 1, ""];
+  };
+  for (let at = 0; at < inner.length; at += 1) {
+    const code = inner.charCodeAt(at);
+    if (code === quote) at = findStringEnd(inner, at);
+    else if (opening.has(code)) depth += 1;
+    else if (closing.has(code)) depth -= 1;
+    else if (depth === 0 && code === comma) end(at);
+    else if (depth === 0 && code === colon) {
+      name = JSON.parse(inner.slice(start, at)) as string; // Names of members are strings.
+      start = at + 1;
+    }
+  }
+  end(inner.length);
+  return parts;
+}
+
+function findStringEnd(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;
+  return at;
+}
