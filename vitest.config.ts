@@ -36,7 +36,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["{eth,wire,contracts,chain,client,broker}/src/**/*.test.ts", "tools/**/*.test.ts"],
+          include: ["{eth,wire,contracts,chain,client,console,broker}/src/**/*.test.ts", "tools/**/*.test.ts"],
           exclude: servers,
           ...computing,
         },

@@ -1,10 +1,11 @@
-// Bundles the compiled broker, its command and the chain's workers: loading one file takes a third of the processor time of loading six
+// Bundles the compiled broker, its command and the chain's workers, and the console: loading one file takes a third of the processor time of loading six
 // hundred. The chain gets a bundle of its workers beside its compiled modules too, for those who start it without the broker: mostly tests,
 // which start hundreds. Names and lines stay readable for stack traces.
 import { readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
+import { bundleConsole } from "./bundle-console.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const stele = join(root, "broker", "dist", "stele.js");
@@ -30,6 +31,7 @@ await bundle(
   { stele, "workers/worker": worker, "workers/reader-worker": readerWorker },
   join(root, "broker", "dist", "bundle"),
 );
+await bundleConsole({ root, outDir: join(root, "broker", "dist", "bundle", "console") });
 await bundle({ worker, "reader-worker": readerWorker }, join(root, "chain", "dist", "workers"));
 
 async function bundle(input, dir) {

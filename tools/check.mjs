@@ -7,9 +7,11 @@ const node = process.execPath;
 const checks = [
   ["import table", node, ["tools/layers.mjs"]],
   ["types", node, [binary("typescript/bin/tsc"), "-p", "tsconfig.check.json"]],
+  ["types of the console", node, [binary("typescript/bin/tsc"), "-p", "console"]],
   ["lint", node, [binary("oxlint/bin/oxlint"), "--type-aware"]],
   ["format", node, [binary("@biomejs/biome/bin/biome"), "format", "."]],
   ["unused code", node, [binary("knip/bin/knip.js")]],
+  ["budget of the console", node, ["tools/console-budget.mjs"]],
   ["page of limits", node, ["tools/limits.mjs"]],
   ["page of settings", node, ["tools/generate-config-docs.mjs"]],
   ["contract artefacts", node, ["contracts/tools/compile.mjs", "--check"]],

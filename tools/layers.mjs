@@ -10,6 +10,7 @@ const workspaces = {
   contracts: [],
   chain: ["eth"],
   client: ["wire"],
+  console: ["client", "wire"],
   broker: ["eth", "wire", "contracts", "chain", "client"],
   checks: ["eth", "wire", "contracts", "chain", "client", "broker"],
 };
@@ -34,7 +35,7 @@ const brokerFolders = {
 
 /** Folders whose children never import one another. */
 const strangers = {
-  gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin", "tail"],
+  gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin", "tail", "console"],
   ledger: ["evm", "memory"],
   store: ["sql", "memory"],
   sink: ["webhook", "session"],
@@ -77,13 +78,10 @@ function override(files, patterns, paths = []) {
 function workspaceOverride([name, allowed]) {
   const foreign = Object.keys(workspaces).filter((other) => other !== name && !allowed.includes(other));
   const message = `${name}/ may import only: ${allowed.join(", ") || "nothing of ours"}.`;
-  return override(
-    [`${name}/**/*.ts`],
-    [
-      ...foreign.map((other) => restriction(workspaceGroup(other), message)),
-      ...(name === "wire" ? [restriction(["@stele/eth/node"], "wire/ also runs in browsers.")] : []),
-    ],
-  );
+  return override(name === "console" ? ["console/**/*.ts", "console/**/*.tsx"] : [`${name}/**/*.ts`], [
+    ...foreign.map((other) => restriction(workspaceGroup(other), message)),
+    ...(name === "wire" ? [restriction(["@stele/eth/node"], "wire/ also runs in browsers.")] : []),
+  ]);
 }
 
 function folderPatterns(name, allowed) {
@@ -161,6 +159,25 @@ const purityRules = {
   },
 };
 
+/** The console is a client as any other: what it asks a broker, it asks by `@stele/client`. It turns no text into markup. */
+const consoleRules = {
+  files: ["console/**/*.ts", "console/**/*.tsx"],
+  excludeFiles: ["**/*.test.ts"],
+  plugins: ["typescript", "import", "unicorn", "promise", "react", "jsx-a11y"],
+  rules: {
+    "no-restricted-globals": ["error", "fetch", "XMLHttpRequest", "WebSocket", "EventSource", "localStorage"],
+    "react/no-danger": "error",
+    "react/jsx-no-target-blank": "error",
+    "react/rules-of-hooks": "error",
+    "react/exhaustive-deps": "error",
+    "react/react-in-jsx-scope": "off",
+    // A status in a paragraph, a search in a form: the role is on the element that lays it out.
+    "jsx-a11y/prefer-tag-over-role": "off",
+    // What scrolls must be reached by keys.
+    "jsx-a11y/no-noninteractive-tabindex": "off",
+  },
+};
+
 // Tests may reach further: a contract suite is run by an adapter, an engine test uses the memory adapters.
 const testFreedom = {
   files: ["**/*.test.ts", "**/*.contract.ts", "**/testing/**/*.ts", "checks/**/*.ts"],
@@ -203,6 +220,7 @@ export const oxlintConfig = {
     ...Object.entries(brokerFolders).flatMap(folderOverrides),
     ...engineOverrides(),
     purityRules,
+    consoleRules,
     testFreedom,
     override(
       ["checks/**/*.ts"],

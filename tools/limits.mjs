@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { root } from "./prepare.mjs";
 
 const page = join(root, "docs", "limits.md");
-const folders = ["eth/src", "wire/src", "contracts/src", "chain/src", "client/src", "broker/src"];
+const folders = ["eth/src", "wire/src", "contracts/src", "chain/src", "client/src", "console/src", "broker/src"];
 const constant =
   /(?:^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n|^\/\/ (.*)\n)?^(?:export )?const (\w*(?:Max|Timeout\w*Ms|_MAX|_MAX_DEFAULT|LIMIT_DEFAULT)) = ([^;]+);/gm;
 const engineFile = "broker/src/engine/limits.ts";
@@ -17,7 +17,7 @@ function limits() {
 
 function filesBelow(folder) {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".ts"));
+  const files = entries.filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name));
   const own = files.filter(
     (entry) => !/\.(test|contract|generated)\.ts$/.test(entry.name) && !/testing/.test(entry.parentPath),
   );

@@ -15,13 +15,13 @@ const installedLockFile = join(root, "node_modules", ".package-lock.json");
 const installedStamp = join(root, "node_modules", ".stele-installed");
 const builtStamp = join(root, "broker", "dist", ".stele-built");
 const bundler = join(root, "tools", "bundle.mjs");
-const buildable = ["eth", "wire", "contracts", "chain", "client", "broker"];
+const buildable = ["eth", "wire", "contracts", "chain", "client", "console", "broker"];
 
-/** Installs and builds when needed. Ends the process with a clear message when either fails. */
-export function prepare() {
+/** Installs and builds when needed; with `rebuilds`, it always builds. Ends the process with a clear message when either fails. */
+export function prepare({ rebuilds = false } = {}) {
   checkNode();
   install();
-  build();
+  build(rebuilds);
 }
 
 /** Runs a program of the project with the terminal attached; answers its exit code. */
@@ -65,9 +65,9 @@ function isInstalled() {
   return hasPackages(wanted.packages, installed.packages ?? {}, process);
 }
 
-function build() {
+function build(rebuilds) {
   const wanted = digest(sources().map((file) => `${file} ${statSync(file).size} ${statSync(file).mtimeMs}`));
-  if (readStamp(builtStamp) === wanted) return;
+  if (!rebuilds && readStamp(builtStamp) === wanted) return;
   console.error("Building …");
   if (run(process.execPath, [binary("typescript/bin/tsc"), "-b"], { stdio: ["ignore", 2, 2] }) !== 0)
     fail("The build failed; see above.");
@@ -82,7 +82,8 @@ function sources() {
     join(root, name, "tsconfig.json"),
     ...filesBelow(join(root, name, "src")),
   ]);
-  return [...configs, bundler, ...perWorkspace];
+  const bundlers = [bundler, join(root, "tools", "bundle-console.mjs"), join(root, "console", "index.html")];
+  return [...configs, ...bundlers, ...perWorkspace];
 }
 
 function filesBelow(folder) {

@@ -37,6 +37,7 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
     ["JSON-RPC", `${url}/jsonrpc`],
     ...(admin !== undefined && servesChain(config) ? [["Chain", `${admin}/chain`]] : []),
     ...(admin === undefined ? [] : [["Admin", `${admin}/admin/listSubscription`]]),
+    ...(config.console === "on" ? [["Console", `${admin ?? url}/console`]] : []),
     ["Reference", `${url}/openapi.json`],
     ["Health", `${url}/health/ready`],
     ...(admin === undefined ? [] : [["Metrics", `${admin}/metrics`]]),

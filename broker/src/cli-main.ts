@@ -9,10 +9,10 @@ const end = (): void => {
 };
 process.on("SIGINT", end);
 process.on("SIGTERM", end);
-// Each write is told its error; without a listener, a closed pipe would end the process.
+// Every write handles its own error. Without this listener a closed pipe would end the process.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 const { env, stdin, stdout, stderr } = process;
 const io = { env, home: homedir(), stdin, stdout, stderr, signal: ending.signal };
 process.exitCode = await runCli(process.argv.slice(2), io, version);
-stdin.destroy(); // What waits for it would keep the process.
+stdin.destroy(); // A pending read would keep the process alive.

@@ -1,11 +1,13 @@
 import { existsSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { headFileOf, readHeadFile } from "@stele/chain";
 import { manifestFile } from "./backup/manifest.ts";
 import { isRestoreUnfinished } from "./backup/restored.ts";
 import { embeddedKeyFile, groupKeyFile } from "./compose-signer.ts";
 import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
+import type { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import { inspectLog } from "./lib/system/write-ahead-log.ts";
 import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-groups.ts";
@@ -14,6 +16,23 @@ import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-grou
 const pageBytes = 4096;
 const nothingKnown: KnownGroups = { indexed: new Map(), signed: new Set() };
 const nothingChanged = "This start has changed nothing.";
+
+/** For parts that keep something in the data folder. */
+export interface FolderOptions {
+  readonly folder: DataFolder;
+  readonly logger: Logger;
+  readonly cleanup: CleanupStack;
+  /** Takes the failure of a part that the broker cannot go on without; only the first counts. */
+  readonly onFailure: (failure: Error) => void;
+  /** Whether this is the end of a start that has failed, which leaves each file as it is. */
+  readonly hasFailed: () => boolean;
+}
+
+/** What a start has to know of the folder. */
+export interface FolderFacts {
+  /** Whether nothing but the head file of the embedded chain shows how long the chain was: there is no store. */
+  readonly needsHeadFile: boolean;
+}
 
 /** The embedded chain's file. */
 export function chainFile(folder: DataFolder): string {
@@ -35,7 +54,7 @@ export function keysFile(folder: DataFolder): string {
  * owns nothing. Changes nothing in the folder.
  * @throws Error that names what is missing and says what to do.
  */
-export async function checkDataFolder(folder: DataFolder, config: Config, logger = silentLogger): Promise<void> {
+export async function checkDataFolder(folder: DataFolder, config: Config, logger = silentLogger): Promise<FolderFacts> {
   if (existsSync(folder.path(manifestFile))) throw new Error(isBackup(folder));
   if (isRestoreUnfinished(folder.path("."))) throw new Error(isHalfRestored(folder));
   if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
@@ -50,12 +69,37 @@ export async function checkDataFolder(folder: DataFolder, config: Config, logger
   const isPartial = (embedded !== undefined && !hasChain) || keyless.length > 0;
   const known = isPartial ? await readKnown(folder, config) : nothingKnown;
   const indexedTo = embedded && known.indexed.get(embedded.id);
-  if (indexedTo !== undefined && !hasChain) throw new Error(withoutChain(folder, { indexedTo, hasKey }));
+  const witness = indexedTo === undefined ? describeHead(folder) : describeStore(folder, indexedTo);
+  if (embedded !== undefined && !hasChain && witness !== undefined)
+    throw new Error(withoutChain(folder, { witness, hasKey }));
   const signed = keyless.find(({ id }) => known.signed.has(id));
   if (signed !== undefined) throw new Error(withoutGroupKey(folder, signed));
   if (embedded !== undefined && hasChain) checkChainLog(chainFile(folder));
   if (embedded !== undefined && !hasChain && hasKey) warnOfNewChain(folder, logger);
+  if (embedded !== undefined && hasChain) warnOfHead(folder, logger);
   if (isStoreUsed(config)) warnOfStoreLog(storeFile(folder), logger);
+  return { needsHeadFile: isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 };
+}
+
+/** Undefined where there is none, or where an operator has said that the chain is right as it is. */
+function describeHead(folder: DataFolder): string | undefined {
+  const head = readHeadFile(chainFile(folder));
+  const file = basename(headFileOf(chainFile(folder)));
+  if (head.status === "whole") return `${file} beside it knows that chain up to block ${head.number}`;
+  return head.status === "damaged" ? `${file} beside it is damaged, and was made for that chain` : undefined;
+}
+
+function describeStore(folder: DataFolder, indexedTo: number): string {
+  return `${basename(storeFile(folder))} beside it knows that chain up to block ${indexedTo}`;
+}
+
+/** Where nothing else shows how long the chain was, the chain is refused instead. */
+function warnOfHead(folder: DataFolder, logger: Logger): void {
+  const { status } = readHeadFile(chainFile(folder));
+  if (status === "whole" || status === "missing") return;
+  logger.warn(status === "damaged" ? "chain's head file damaged, made anew" : "chain accepted as it is", {
+    file: headFileOf(chainFile(folder)),
+  });
 }
 
 /** SQLite would take the damaged place for the end, and write over the blocks behind it. */
@@ -129,12 +173,12 @@ function withoutKey(folder: DataFolder): string {
 
 function withoutChain(
   folder: DataFolder,
-  { indexedTo, hasKey }: { readonly indexedTo: number; readonly hasKey: boolean },
+  { witness, hasKey }: { readonly witness: string; readonly hasKey: boolean },
 ): string {
   const chain = chainFile(folder);
   const files = hasKey ? `${chain} is` : `${chain} and ${embeddedKeyFile(folder)} are`;
   return [
-    `${files} missing or empty: ${basename(storeFile(folder))} beside it knows that chain up to block ${indexedTo}, and a new chain would have none of its events.`,
+    `${files} missing or empty: ${witness}, and a new chain would have none of its events.`,
     `Restore the folder from a backup, with ${basename(chain)}-wal where the backup has it.`,
     beginAnew(folder),
   ].join(" ");

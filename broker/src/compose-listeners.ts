@@ -1,4 +1,5 @@
 import type { EmbeddedChain } from "@stele/chain";
+import { findConsoleFolder } from "./console-folder.ts";
 import { certificateFilesOf } from "./compose-certificates.ts";
 import { createMqtt } from "./compose-mqtt.ts";
 import { createStomp } from "./compose-stomp.ts";
@@ -10,6 +11,7 @@ import { adminPortOf, servesOperators } from "./config/admin-port.ts";
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
 import type { Operator } from "./engine/operate/operator.ts";
+import { type ConsoleFiles, readConsoleFiles } from "./gateway/console/console-files.ts";
 import { createHttpServer, type HttpServerOptions } from "./gateway/http-server.ts";
 import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
@@ -36,6 +38,7 @@ interface ListenerOptions {
 interface HttpOptions extends ListenerOptions {
   readonly budget: MemoryBudget;
   readonly memory: ConnectionMemory;
+  readonly console: ConsoleFiles | undefined;
 }
 
 /** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
@@ -50,7 +53,7 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   const servers = served.map((protocol) => ({ protocol, server: create[protocol]() }));
   const routes = servers.map(({ server }) => server.route);
   const operators = adminPlaceOf(config);
-  const http = { ...options, ...shared, budget };
+  const http = { ...options, ...shared, budget, console: findConsole(config, options.logger) };
   return [
     { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
     ...(operators === undefined
@@ -127,6 +130,7 @@ function createHttp(
     certificate: isSecured(config, "http") ? certificateFilesOf(config, "http") : undefined,
     clientsAddress: () => hostOf(options.listeners().find(({ name }) => name === "HTTP")?.address),
     listeners: options.listeners,
+    console: options.console,
     budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
@@ -139,11 +143,20 @@ function createHttp(
     advertisedAddress: config.advertisedAddress,
     allowedHosts: hostNamesOf(config),
     allowedOrigins: config.allowedOrigins,
+    trustedProxies: config.trustedProxies,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
   });
   metrics.watchHttpConnections(server.name, () => server.connections);
   return server;
+}
+
+function findConsole(config: Config, logger: Logger): ConsoleFiles | undefined {
+  if (config.console === "off") return undefined;
+  const folder = findConsoleFolder();
+  const files = folder === undefined ? undefined : readConsoleFiles(folder);
+  if (files === undefined) logger.warn("console not served: its files are missing; npm run build makes them");
+  return files;
 }
 
 /** For the one listener that serves clients: metrics are registered once. */

@@ -1,4 +1,44 @@
+import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
+import { publishGas, topicRegistryCode } from "@stele/contracts";
+import { Signer } from "@stele/eth/node";
 import { isBrokerError } from "@stele/wire";
+import { chainFile, type FolderOptions } from "./compose-folder.ts";
+import { embeddedKey } from "./compose-signer.ts";
+import { groupsOf } from "./config/derived.ts";
+import type { Config } from "./config/settings.ts";
+import type { Logger } from "./lib/logger.ts";
+
+/** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
+const chainStopMsMin = 1_000;
+
+export interface ChainDependencies extends FolderOptions {
+  /** See EmbeddedChainOptions. */
+  readonly needsHeadFile: boolean;
+  /** What is left of the time that the broker has to stop. */
+  readonly graceMs: () => number;
+}
+
+/** Starts the chain in this process, and stops it with the others. */
+export async function startEmbedded(
+  config: Config,
+  { folder, logger, cleanup, onFailure, hasFailed, graceMs, needsHeadFile }: ChainDependencies,
+) {
+  const file = chainFile(folder);
+  const privateKey = embeddedKey({ folder, logger });
+  const chain = await startEmbeddedChain({
+    file,
+    chainId: config.chainId,
+    genesisAccounts: [new Signer(privateKey).address],
+    transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
+    checkInterval: config.chainCheckInterval,
+    registryCode: { ...topicRegistryCode, publishGas },
+    unsavedBytesMax: config.chainUnsavedBytesMax,
+    needsHeadFile,
+  });
+  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
+  watchChain(chain, { file, logger, onFailure });
+  return { chain, privateKey };
+}
 
 /**
  * Why a start has failed. A broker whose own chain answers, and not what the broker needs, has no endpoint to look at: the chain's file is all there is.
@@ -9,4 +49,29 @@ export function explainStart(error: unknown, file: string | undefined): unknown 
   const remedy = `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
   const message = `The chain in ${file} does not give what was written to it, and is perhaps damaged: ${error.message}. ${remedy}`;
   return new Error(message, { cause: error });
+}
+
+function watchChain(
+  chain: EmbeddedChain,
+  options: { readonly file: string; readonly logger: Logger; readonly onFailure: FolderOptions["onFailure"] },
+): void {
+  const { file, logger, onFailure } = options;
+  chain.on("fault", (cause) => {
+    if (cause === undefined) return;
+    const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
+    onFailure(new Error(message, { cause }));
+  });
+  chain.on("damage", (cause) => {
+    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
+    onFailure(new Error(message, { cause }));
+  });
+  chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
+  chain.on("disconnect", onFailure);
+}
+
+/** Room for the longest transaction that the settings allow, with what the contract's interface adds to each batch and event. */
+function transactionBytes(config: Config): number {
+  const eventBytesMax = config.contentBytesMax + config.extensionsBytesMax;
+  const embedded = groupsOf(config).find(({ endpoints }) => endpoints === "embedded");
+  return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }

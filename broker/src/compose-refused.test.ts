@@ -159,6 +159,7 @@ function copyLog(): void {
 
 const store = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"];
 const chain = ["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-shm"];
+const head = "chain.sqlite-head";
 
 interface Case {
   readonly spoil?: () => void;
@@ -173,9 +174,60 @@ const anyEnd: Readonly<Record<string, Case>> = {
   "a spoilt key": { spoil: () => writeFileSync(file("signer.key"), "nonsense"), says: /signer\.key does not hold 32/ },
   "a spoilt key of secrets": { spoil: () => writeFileSync(file("secrets.key"), "x"), says: /secrets\.key/ },
   "no chain": { spoil: () => remove(...chain), says: /chain\.sqlite is missing/ },
-  "an older chain": { spoil: () => take("own-before", chain), says: /has lost blocks and is perhaps damaged.*Restore/ },
+  "an older chain": { spoil: () => take("own-before", chain), says: /has lost blocks.*its head file.*Restore/ },
+  "an older chain and head file": {
+    spoil: () => take("own-before", [...chain, head]),
+    says: /index of group 1.*has lost blocks and is perhaps damaged.*Restore/,
+  },
+  "an older chain, and no head file": {
+    spoil: () => {
+      take("own-before", chain);
+      remove(head);
+    },
+    says: /index of group 1.*has lost blocks and is perhaps damaged.*Restore/,
+  },
+  "an older chain, and an older store": {
+    spoil: () => take("own-before", [...chain, ...store]),
+    says: /has lost blocks.*its head file.*Restore/,
+  },
+  "an older chain, and no store": {
+    spoil: () => {
+      take("own-before", chain);
+      remove(...store);
+    },
+    says: /has lost blocks.*its head file.*Restore.*delete nothing/,
+  },
+  "an older chain, and neither store nor head file": {
+    spoil: () => {
+      take("own-before", chain);
+      remove(...store, head);
+    },
+    says: /sqlite-head is missing, and there is no index.*Restore/,
+  },
+  "a spoilt head file, and no store": {
+    spoil: () => {
+      flip(head, () => 30);
+      remove(...store);
+    },
+    says: /sqlite-head is damaged, and there is no index.*Restore/,
+  },
+  "neither chain nor store": {
+    spoil: () => remove(...chain, ...store),
+    says: /chain\.sqlite is missing or empty: chain\.sqlite-head beside it knows that chain up to block \d+.*Restore/,
+  },
+  "neither chain nor store, and a spoilt head file": {
+    spoil: () => {
+      flip(head, () => 30);
+      remove(...chain, ...store);
+    },
+    says: /chain\.sqlite is missing or empty: chain\.sqlite-head beside it is damaged.*Restore/,
+  },
   "the chain of another folder": {
     spoil: () => take("other-stopped", [...chain, "signer.key"]),
+    says: /another one than before.*the chain has 0x.*delete nothing/,
+  },
+  "the chain of another folder, with its head file": {
+    spoil: () => take("other-stopped", [...chain, head, "signer.key"]),
     says: /the chain has 0x.* there.*delete nothing/,
   },
   "a store that is no database": {
@@ -215,6 +267,17 @@ const killedOnly: Readonly<Record<string, Case>> = {
   },
   "no log of the chain": {
     spoil: () => remove("chain.sqlite-wal", "chain.sqlite-shm"),
+    says: /has lost blocks and is perhaps damaged/,
+  },
+  "no log of the chain, and no store": {
+    spoil: () => remove("chain.sqlite-wal", "chain.sqlite-shm", ...store),
+    says: /has lost blocks and is perhaps damaged/,
+  },
+  "a log of the chain without its last transaction, and no store": {
+    spoil: () => {
+      flip("chain.sqlite-wal", (bytes) => bytes.length - 1);
+      remove("chain.sqlite-shm", ...store);
+    },
     says: /has lost blocks and is perhaps damaged/,
   },
 };
@@ -265,6 +328,30 @@ it("logs a damaged store log at start, and catches up the index from the chain",
   await server.stop();
   expect(errors).toEqual(["store's log damaged: what was written behind that place is lost"]);
   expect(await state.json()).toMatchObject({ sequenceNumber: 6 });
+});
+
+it("says that it makes a damaged head file anew, and has done so after a clean stop", async () => {
+  cpSync(join(root, `own-${stopped}`), folder, { recursive: true });
+  const whole = contentsOf(folder)[head];
+  flip(head, () => 30);
+  const warnings: string[] = [];
+  const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });
+  await server.stop();
+  expect(warnings).toContain("chain's head file damaged, made anew");
+  expect(contentsOf(folder)[head]).toBe(whole);
+});
+
+it("starts with an older chain if an operator has accepted it and moved the store away", async () => {
+  cpSync(join(root, `own-${stopped}`), folder, { recursive: true });
+  take("own-before", chain);
+  remove(...store);
+  writeFileSync(file(head), "accept\n");
+  const warnings: string[] = [];
+  const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });
+  const state = await fetch(`${server.url}/rest/state?topic=t`);
+  await server.stop();
+  expect(warnings).toContain("chain accepted as it is");
+  expect(await state.json()).toMatchObject({ sequenceNumber: 3 });
 });
 
 it("starts with every event if a power loss tore the header of a new log over one that a checkpoint had copied", async () => {

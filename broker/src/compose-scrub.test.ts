@@ -70,6 +70,14 @@ function spoilReceipt(content: string | undefined): void {
   sqlite.close();
 }
 
+function spoilParentHash(number: number): void {
+  const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
+  const { header } = sqlite.prepare("SELECT header FROM blocks WHERE number = ?").get(number) as { header: Uint8Array }; // The column's type.
+  header[10] = (header[10] ?? 0) ^ 0x55; // The header begins with 3 bytes of its list's length, then the parent hash.
+  sqlite.prepare("UPDATE blocks SET header = ? WHERE number = ?").run(header, number);
+  sqlite.close();
+}
+
 function scrub() {
   return runScrub(["--data-dir", folder], { env: {}, log: () => {} });
 }
@@ -158,10 +166,19 @@ describe("a proof from a damaged block, without scrubbing", () => {
   it("is refused if the block cannot be repaired; the error and health name the damaged block", async () => {
     spoilReceipt(contents[1]);
     const server = await start(folder, 0);
-    const message = expect.stringContaining(`block ${blockOf(1)} is damaged in the chain's file`);
+    const message = expect.stringContaining(`block ${blockOf(1)}, or the next one, is damaged in the chain's file`);
     expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ code: 200206, message });
     expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `);
     expect(await call(server, `proof?eventId=${eventIds[0]}`)).toMatchObject({ event: { eventId: eventIds[0] } });
+    await server.stop();
+  });
+
+  it("is refused for damage if the header of the next block, which has this block's hash, is damaged", async () => {
+    spoilParentHash(Number(blockOf(1)));
+    const server = await start(folder, 0);
+    const message = expect.stringContaining(`block ${blockOf(0)}, or the next one, is damaged in the chain's file`);
+    expect(await call(server, `proof?eventId=${eventIds[0]}`)).toMatchObject({ code: 200206, message });
+    expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `);
     await server.stop();
   });
 });

@@ -1,21 +1,19 @@
 import { hostname, networkInterfaces } from "node:os";
-import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
-import { publishGas, topicRegistryCode } from "@stele/contracts";
-import { cryptoInUse, keccak256, Signer } from "@stele/eth/node";
+import type { EmbeddedChain } from "@stele/chain";
+import { cryptoInUse, keccak256 } from "@stele/eth/node";
 import { checkCertificates } from "./compose-certificates.ts";
 import { createKeyOptions } from "./compose-access.ts";
 import { startAuditLog } from "./compose-audit.ts";
 import { serveBackups } from "./compose-backup.ts";
 import { databaseAddress } from "./compose-database.ts";
-import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
+import { chainFile, checkDataFolder, type FolderOptions, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { toEngineLimits } from "./compose-limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
-import { explainStart } from "./compose-own-chain.ts";
+import { explainStart, startEmbedded } from "./compose-own-chain.ts";
 import { startWatches } from "./compose-watches.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
-import { embeddedKey } from "./compose-signer.ts";
 import {
   addressOfNode,
   callbackOrigin,
@@ -83,8 +81,6 @@ const randomness = createSystemRandomness();
 const failedStartGraceMs = 1_000;
 /** Upper bound on shutdown time, in milliseconds, that a node of a cluster reserves for handing over and leaving. */
 const leavingMsMax = 2_000;
-/** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
-const chainStopMsMin = 1_000;
 
 /**
  * Builds all parts and starts them, from the data folder up to the listening port. If a part fails, or `signal` aborts before the start is complete,
@@ -173,7 +169,7 @@ export async function startEngine(
   const groups = groupsOf(config);
   let isStarted = false;
   const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
-  await checkDataFolder(folder, config, logger);
+  const { needsHeadFile } = await checkDataFolder(folder, config, logger);
   const newFiles = new NewFiles(folder.path("."));
   cleanup.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
   const failure = createDeferred<Error>();
@@ -181,7 +177,9 @@ export async function startEngine(
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
   const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.monotonic()));
   const parts = { folder, logger, cleanup, onFailure: failure.resolve, hasFailed };
-  const embedded = groups.some(isEmbedded) ? await startEmbedded(config, { ...parts, graceMs }) : undefined;
+  const embedded = groups.some(isEmbedded)
+    ? await startEmbedded(config, { ...parts, graceMs, needsHeadFile })
+    : undefined;
   signal?.throwIfAborted();
   const { store, cluster, storeFile } = createSharedServices(config, parts);
   const metrics = createMetrics();
@@ -245,68 +243,6 @@ function untilEnded(signal: AbortSignal | undefined): Promise<never> {
 
 function throwIt(error: Error): never {
   throw error;
-}
-
-/** Takes the failure of a part that the broker cannot go on without; only the first counts. */
-type FailureListener = (failure: Error) => void;
-
-function watchChain(
-  chain: EmbeddedChain,
-  options: { readonly file: string; readonly logger: Logger; readonly onFailure: FailureListener },
-): void {
-  const { file, logger, onFailure } = options;
-  chain.on("fault", (cause) => {
-    if (cause === undefined) return;
-    const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
-    onFailure(new Error(message, { cause }));
-  });
-  chain.on("damage", (cause) => {
-    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
-    onFailure(new Error(message, { cause }));
-  });
-  chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
-  chain.on("disconnect", onFailure);
-}
-
-interface FolderOptions {
-  readonly folder: DataFolder;
-  readonly logger: Logger;
-  readonly cleanup: CleanupStack;
-  readonly onFailure: FailureListener;
-  /** Whether this is the end of a start that has failed, which leaves each file as it is. */
-  readonly hasFailed: () => boolean;
-}
-
-interface ChainDependencies extends FolderOptions {
-  /** What is left of the time that the broker has to stop. */
-  readonly graceMs: () => number;
-}
-
-async function startEmbedded(
-  config: Config,
-  { folder, logger, cleanup, onFailure, hasFailed, graceMs }: ChainDependencies,
-) {
-  const file = chainFile(folder);
-  const privateKey = embeddedKey({ folder, logger });
-  const chain = await startEmbeddedChain({
-    file,
-    chainId: config.chainId,
-    genesisAccounts: [new Signer(privateKey).address],
-    transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
-    checkInterval: config.chainCheckInterval,
-    registryCode: { ...topicRegistryCode, publishGas },
-    unsavedBytesMax: config.chainUnsavedBytesMax,
-  });
-  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
-  watchChain(chain, { file, logger, onFailure });
-  return { chain, privateKey };
-}
-
-/** Room for the longest transaction that the settings allow, with what the contract's interface adds to each batch and event. */
-function transactionBytes(config: Config): number {
-  const eventBytesMax = config.contentBytesMax + config.extensionsBytesMax;
-  const embedded = groupsOf(config).find(({ endpoints }) => endpoints === "embedded");
-  return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }
 
 interface SharedServices {

@@ -55,6 +55,11 @@ export interface EmbeddedChainOptions {
   readonly filePagesMax?: number;
   /** Bytes of state changes and index entries of the newest blocks at which the chain writes them into their tables. */
   readonly unsavedBytesMax?: number;
+  /**
+   * Refuses a chain with blocks whose head file is missing or damaged: nothing else is there that would know if the chain had lost its newest
+   * blocks. A head file that is whole is compared with the chain in any case.
+   */
+  readonly needsHeadFile?: boolean;
 }
 
 export interface SubscriptionMessage {
@@ -338,6 +343,7 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     registryCode: options.registryCode,
     filePagesMax: options.filePagesMax,
     unsavedBytesMax: options.unsavedBytesMax ?? UNSAVED_BYTES_MAX_DEFAULT,
+    needsHeadFile: options.needsHeadFile ?? false,
   };
   const worker = new Worker(findWorkerFile("worker"), {
     workerData,

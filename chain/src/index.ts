@@ -13,3 +13,4 @@ export type { CommittedBlock, CommittedTransaction } from "./blocks/committed-bl
 export type { Header } from "./blocks/header.ts";
 export type { Log } from "./blocks/log.ts";
 export { ChainFileError } from "./chain-file-error.ts";
+export { headFileOf, readHeadFile } from "./storage/head-file.ts";

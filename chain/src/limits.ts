@@ -44,7 +44,7 @@ export const BLOCK_CACHE_BLOCKS_MAX = 128;
 export const BLOCK_CACHE_BYTES_MAX = 8_388_608;
 
 /** Most bytes of trie nodes kept in memory. */
-export const NODE_CACHE_BYTES_MAX = 12_582_912;
+export const NODE_CACHE_BYTES_MAX = 20_971_520;
 
 /** Values of storage slots kept in memory, some 200 bytes each. */
 export const SLOT_CACHE_SLOTS_MAX = 32_768;
@@ -99,6 +99,9 @@ export const SUBSCRIPTIONS_MAX = 1_024;
 
 /** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
 export const LOG_BYTES_MAX = 8_388_608;
+
+/** A sync of the head file follows its first unsynced write after this, in milliseconds. */
+export const HEAD_SYNC_INTERVAL_MS = 1_000;
 
 /** Bytes of state nodes and index entries of the newest blocks, at which they are written into their tables before the next one. A start reads them. */
 export const UNSAVED_BYTES_MAX_DEFAULT = 8_388_608;

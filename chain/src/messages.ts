@@ -15,6 +15,7 @@ export interface WorkerSettings {
   readonly registryCode: RegistryCode | undefined;
   readonly filePagesMax: number | undefined;
   readonly unsavedBytesMax: number;
+  readonly needsHeadFile: boolean;
 }
 
 /** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */

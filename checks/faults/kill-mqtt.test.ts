@@ -31,7 +31,7 @@ function connect(port: string, clientId: string): Promise<MqttClient> {
   });
 }
 
-/** Publishes the numbers from 0 on to one topic, until it is told to stop. */
+/** Publishes 0, 1, 2, … to one topic until `stop` is called. */
 class Publisher {
   readonly topic: string;
   readonly #qos: 1 | 2;

@@ -136,6 +136,12 @@ export class Client implements AsyncDisposable {
     return (answer.json() as { groups: readonly { reason?: string }[] }).groups.map(({ reason }) => reason); // The same holds.
   }
 
+  /** For each group, the warning of health; undefined if there is none. */
+  async listGroupWarnings(): Promise<readonly (string | undefined)[]> {
+    const answer = await this.http.send({ method: "GET", path: "/health/ready" });
+    return (answer.json() as { groups: readonly { warning?: string }[] }).groups.map(({ warning }) => warning); // As above.
+  }
+
   /** The admin listing: by node, then by subscription. */
   async listSubscriptions(): Promise<Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>> {
     const answer = await this.http.send({ method: "GET", path: "/admin/listSubscription" });

@@ -75,6 +75,8 @@ describe("operators' pages", () => {
 const bodies = [
   ["replay", '{"from":"OFFSET_FIRST"}'],
   ["change", '{"concurrency":2}'],
+  ["redeliver", '{"all":true}'],
+  ["discard", '{"all":true}'],
 ] as const;
 
 /** Its own document tells nothing of the broker. */

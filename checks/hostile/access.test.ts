@@ -1,12 +1,13 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Peer } from "../conformance/mqtt/peer.ts";
+import { Peer, type Transport } from "../conformance/mqtt/peer.ts";
 import type { Params } from "../harness/doors.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { until } from "../harness/until.ts";
 import { whenClosed } from "../harness/when-closed.ts";
 import { clients, codes, insufficient, refused, unknown } from "./support/access-table.ts";
 import { AccessWorld, type CredentialName } from "./support/access-world.ts";
+import { cloudEventForms, publishCloudEvents } from "./support/cloud-events.ts";
 import { talk } from "./support/stomp-talk.ts";
 
 let world: AccessWorld;
@@ -87,6 +88,25 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
   });
 });
 
+describe.each(cloudEventForms)("by CloudEvents, %s", (form) => {
+  it.each(refused)("with the credential %s the publish is refused, and nothing changes", async (name) => {
+    const before = await world.snapshot();
+    const answer = await world.http(name).send(publishCloudEvents(form, ["t/a"]));
+    expect(answer.json()).toMatchObject({ code: codes[name] });
+    expect(await world.snapshot()).toEqual(before);
+  });
+
+  it.each(clients)("with the credential %s it is served, and beside its topics refused", async (name) => {
+    const send = async (...topics: readonly [string, ...string[]]): Promise<unknown> =>
+      (await world.http(name).send(publishCloudEvents(form, topics))).json();
+    expect(JSON.stringify(await send("t/a"))).toContain('"SUCCESS"');
+    const before = await world.snapshot();
+    expect(await send("tt/a")).toMatchObject({ code: 100_702 });
+    if (form === "batch") expect(await send("t/a", "tt/a")).toMatchObject({ code: 100_702 });
+    expect(await world.snapshot()).toEqual(before);
+  });
+});
+
 it("a credential in a query string or a body is none", async () => {
   const credential = world.credential("client") ?? "";
   const query = ["authorization", "access_token", "token", "key", "apiKey"].map((name) => `${name}=${credential}`);
@@ -99,9 +119,9 @@ function subscribeTo(topic: string) {
 }
 
 describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) => {
-  const open = async (name: CredentialName, packet: object = {}): Promise<Peer> => {
-    const addresses = { tcp: world.port("MQTT"), websocket: "" };
-    const peer = await Peer.open(addresses, { transport: "tcp", version });
+  const open = async (name: CredentialName, packet: object = {}, transport: Transport = "tcp"): Promise<Peer> => {
+    const addresses = { tcp: world.port("MQTT"), websocket: `${world.broker.url.replace("http", "ws")}/mqtt` };
+    const peer = await Peer.open(addresses, { transport, version });
     const password = world.credential(name);
     const login = password === undefined ? {} : { username: "any", password: Buffer.from(password) };
     peer.send({ cmd: "connect", clientId: `${name} ${version}`, clean: true, keepalive: 0, ...login, ...packet });
@@ -111,15 +131,16 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     version === 5 ? packet.reasonCode : packet.returnCode;
   const publish = { cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "mqtt" };
 
-  it.each(unknown)("the credential %s is refused at CONNECT", async (name) => {
-    const peer = await open(name);
-    expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x86 : 4);
-    await peer.closes();
+  it.each(unknown)("the credential %s is refused at CONNECT, over TCP and WebSocket", async (name) => {
+    for (const peer of await Promise.all([open(name), open(name, {}, "websocket")])) {
+      expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x86 : 4);
+      await peer.closes();
+    }
   });
 
   it.each(insufficient)("the credential %s may neither publish nor subscribe", async (name) => {
     const before = await world.snapshot();
-    const peer = await open(name);
+    const peer = await open(name, {}, version === 5 ? "websocket" : "tcp");
     expect(codeOf(await peer.next("connack"))).toBe(0);
     for (const topic of ["t/#", "t/a", "#", "$share/x/t/#"]) {
       peer.send(subscribeTo(topic));

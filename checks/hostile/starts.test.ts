@@ -53,6 +53,13 @@ describe("a start with 20,000 subscriptions behind", () => {
     expect(peakMebibytes(broker.pid)).toBeLessThan(peakMebibytesMax);
   }, 120_000);
 
+  it("repeats no event that its receiver has accepted", () => {
+    const accepted = receiver.attempts.filter(({ isAccepted }) => isAccepted);
+    const given = accepted.map(({ subscriptionId, event }) => `${subscriptionId} ${event.eventId}`);
+    expect(given.length).toBeGreaterThanOrEqual(callbacks);
+    expect(new Set(given).size).toBe(given.length);
+  });
+
   it("takes a publish meanwhile", async () => {
     await using client = new Client(broker.url);
     expect(await client.publish(topic, "meanwhile")).toMatchObject({ topic });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRandom } from "../harness/random.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { cloudEventForms, publishCloudEvents } from "./support/cloud-events.ts";
 import { type MqttVersion, mqttVersions, type TenantName, tenantNames, TenantWorld } from "./support/tenant-world.ts";
 
 const httpDoors = ["REST GET", "REST POST JSON", "JSON-RPC"] as const;
@@ -86,6 +87,35 @@ async function observeByStomp(tenant: TenantName): Promise<Observer> {
   return { door: "STOMP", tenant, seen };
 }
 
+async function observeByTail(tenant: TenantName, format: "interface" | "cloudevents"): Promise<Observer> {
+  const query = filters.map((filter) => `topic=${encodeURIComponent(filter)}`).join("&");
+  const lines = await world.tail(tenant, `${query}&format=${format}`);
+  const seen = async (): Promise<readonly string[]> => {
+    const given: (readonly [string, string])[] = [];
+    for await (const line of lines) {
+      if (line === "") continue;
+      expect(line).not.toContain(`by ${other(tenant)}`);
+      given.push(readTailed(JSON.parse(line) as TailedEvent));
+      if (ends.every((end) => given.some(([topic]) => topic === end))) break;
+    }
+    return toSeen(given);
+  };
+  return { door: `tail, ${format}`, tenant, seen };
+}
+
+interface TailedEvent {
+  readonly topic?: string;
+  readonly content?: string;
+  readonly subject?: string;
+  readonly data?: string;
+  readonly data_base64?: string;
+}
+
+function readTailed(event: TailedEvent): readonly [string, string] {
+  if (event.topic !== undefined) return [event.topic, decode(event.content ?? "")];
+  return [event.subject ?? "", event.data ?? decode(event.data_base64 ?? "")];
+}
+
 async function observeByCallback(tenant: TenantName, kind: "REST GET" | "JSON-RPC"): Promise<Observer> {
   const receiver: Receiver = await startReceiver();
   const door = world.door(kind, tenant);
@@ -109,6 +139,13 @@ async function publishAll(tenant: TenantName): Promise<void> {
   for (const kind of httpDoors) {
     for (const topic of topics) await call(world.door(kind, tenant), "publish", { topic, content: `by ${tenant}` });
   }
+  for (const form of cloudEventForms) {
+    for (const topic of topics) {
+      const answer = await world.send(tenant, publishCloudEvents(form, [topic], `by ${tenant}`));
+      expect(answer, topic).toContain('"SUCCESS"');
+      expect(answer).not.toContain(`${tenant}/${topic}`);
+    }
+  }
   for (const version of mqttVersions) {
     const peer = await world.mqtt(tenant, version, { clientId: "publisher" });
     for (const topic of topics) {
@@ -127,6 +164,8 @@ it("every door gives a tenant its own events alone, by the names that it used at
       observeByStomp(tenant),
       observeByCallback(tenant, "REST GET"),
       observeByCallback(tenant, "JSON-RPC"),
+      observeByTail(tenant, "interface"),
+      observeByTail(tenant, "cloudevents"),
     ]),
   );
   await Promise.all(tenantNames.map(publishAll));
@@ -135,7 +174,7 @@ it("every door gives a tenant its own events alone, by the names that it used at
       await call(world.door("REST GET", tenant), "publish", { topic, content: `by ${tenant}` });
     }
   }
-  const doors = httpDoors.length + mqttVersions.length + 1;
+  const doors = httpDoors.length + mqttVersions.length + cloudEventForms.length + 1;
   for (const { door, tenant, seen } of observers) {
     const expected = [...matched.flatMap((topic) => Array.from({ length: doors }, () => topic)), ...ends];
     expect([door, tenant, await seen()]).toEqual([

@@ -28,7 +28,7 @@ const publishersMax = 8;
 /** Longer than the slowest machine takes: the test waits for conditions. */
 const patienceMs = 200_000;
 
-/** Publishes from several connections until it is told to stop. */
+/** Publishes from several connections until `stop` is called. */
 class Load {
   /** Acknowledged events, in the order of their answers. */
   readonly acknowledged: string[] = [];

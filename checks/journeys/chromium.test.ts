@@ -62,7 +62,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
 
   it("a page publishes, receives, commits a transaction and resumes its durable subscription", async () => {
     const client = new OrderedClient(await openDriver(stompUrlOf(world)));
-    await journey(client, { rest: world.client, name: "chromium" });
+    await journey(client, { rest: world.client, version: "1.2", name: "chromium" });
   });
 
   it("refuses a page whose origin is not allowed", async () => {

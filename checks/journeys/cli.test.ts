@@ -233,7 +233,7 @@ describe("stele completion", () => {
   it("completes subcommands in bash", async () => {
     const script = `source <(node "$0" completion bash); COMP_WORDS=(stele subs re); COMP_CWORD=2; _stele; echo "\${COMPREPLY[@]}"`;
     const { stdout } = await runProcess([], { program: ["bash", "-c", script, mainFile] });
-    expect(stdout).toBe("resume retry replay\n");
+    expect(stdout).toBe("resume retry replay redeliver\n");
   });
 });
 
@@ -250,7 +250,7 @@ describe("stele context", () => {
   });
 });
 
-/** A server that is told the credential of each request, and refuses it. */
+/** A server that passes each request's credential to `onRequest` and refuses the request. */
 async function listen(onRequest: (authorization: string | undefined) => void) {
   const server = createServer((request, response) => {
     onRequest(request.headers.authorization);

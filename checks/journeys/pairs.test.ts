@@ -25,7 +25,8 @@ interface Consumer extends AsyncDisposable {
 interface Door {
   readonly name: string;
   readonly takes: readonly Buffer[];
-  readonly publish: (content: Buffer) => Promise<unknown>;
+  /** Answers the eventId where the door does. */
+  readonly publish: (content: Buffer) => Promise<string | undefined>;
 }
 
 const text = Buffer.from("größer \u{1F642}\0\r\n:\\");
@@ -64,7 +65,7 @@ async function checkPairs(brokers: readonly BrokerProcess[]): Promise<void> {
   await using stomp = await consumeByStomp(brokerOf(3));
   const published = await publishByAll((door) => brokerOf(door + 4));
   const expected = await stomp.take(published.length);
-  expect(expected.map(({ content }) => content)).toEqual(published);
+  expect(expected).toEqual(published);
   for (const consumer of [rest, rpc, mqtt]) expect(await consumer.take(published.length)).toEqual(expected);
 }
 
@@ -117,25 +118,29 @@ async function consumeByStomp(broker: BrokerProcess): Promise<Consumer> {
   };
 }
 
-/** Publishes by each door in turn, and returns the contents in hexadecimal. */
-async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<readonly string[]> {
+/** Publishes by each door in turn, and returns what consumers must see; an eventId may be any where the door answers none. */
+async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<readonly Seen[]> {
   await using rest = new Client(brokerOf(0).url);
   await using rpc = new Client(brokerOf(1).url);
   const mqtt = await connectMqtt(brokerOf(2));
   const stomp = createStomp(brokerOf(3));
   const publishes: readonly Door[] = [
     { name: "REST", takes: [text], publish: (content) => publishByRest(rest, content) },
-    { name: "JSON-RPC", takes: [text, binary], publish: (content) => rpc.publish(topic, content) },
-    { name: "MQTT", takes: [text, binary], publish: (content) => mqtt.publishAsync(topic, content, { qos: 1 }) },
+    {
+      name: "JSON-RPC",
+      takes: [text, binary],
+      publish: async (content) => (await rpc.publish(topic, content)).eventId,
+    },
+    { name: "MQTT", takes: [text, binary], publish: (content) => publishByMqtt(mqtt, content) },
     { name: "STOMP", takes: [text, binary], publish: (content) => stomp.publish(content) },
   ];
-  const published: string[] = [];
+  const published: Seen[] = [];
   for (let round = 0; round < 3; round += 1) {
     for (const { name, takes, publish } of publishes) {
       for (const bytes of takes) {
         const content = Buffer.concat([Buffer.from(`${name} ${round}`), bytes]);
-        published.push(content.toString("hex"));
-        await publish(content);
+        const eventId = (await publish(content)) ?? expect.any(String);
+        published.push({ eventId, content: content.toString("hex") });
       }
     }
   }
@@ -144,9 +149,15 @@ async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<
   return published;
 }
 
-async function publishByRest({ http }: Client, content: Buffer): Promise<void> {
+async function publishByRest({ http }: Client, content: Buffer): Promise<string> {
   const query = new URLSearchParams({ topic, content: content.toString() });
-  await http.send({ method: "GET", path: `/rest/publish?${query}` });
+  const answer = await http.send({ method: "GET", path: `/rest/publish?${query}` });
+  return (answer.json() as { readonly eventId: string }).eventId;
+}
+
+/** Its acknowledgement has no place for the eventId. */
+async function publishByMqtt(mqtt: MqttClient, content: Buffer): Promise<undefined> {
+  await mqtt.publishAsync(topic, content, { qos: 1 });
 }
 
 function connectMqtt(broker: BrokerProcess): Promise<MqttClient> {

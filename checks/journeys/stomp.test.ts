@@ -14,20 +14,20 @@ import { RawClient } from "./stomp/raw-client.ts";
 import { createDriver } from "./stomp/stompjs.mjs";
 
 const script = fileURLToPath(new URL("stomp/journey.py", import.meta.url));
-const title = "publishes, receives, commits a transaction and resumes its durable subscription";
+const title = "publishes, receives, rejects, commits a transaction and resumes its durable subscription";
 
 const running = useWorld(embeddedWorld, { env: { STELE_STOMP_PORT: "0" } });
 const stompPort = (): number => portOf(running().broker, "STOMP");
 
 describe.each(versions)("STOMP %s", (version) => {
   it(`a raw socket ${title}`, async () => {
-    await journey(new RawClient(stompPort(), version), { rest: running().client, name: `raw/${version}` });
+    await journey(new RawClient(stompPort(), version), { rest: running().client, version, name: `raw/${version}` });
   });
 
   it(`@stomp/stompjs ${title}`, async () => {
     const address = `${running().broker.url.replace(/^http/, "ws")}/stomp`;
     const client = new OrderedClient(createStompjs(address, version));
-    await journey(client, { rest: running().client, name: `stompjs/${version}` });
+    await journey(client, { rest: running().client, version, name: `stompjs/${version}` });
   });
 });
 
@@ -37,12 +37,12 @@ describe.runIf(canImport("import stomp"))("stomp.py", () => {
 
   it.each(versions)(`by STOMP %s ${title}`, async (version) => {
     python = new PythonScript(script, [version, String(stompPort())]);
-    await journey(new OrderedClient(python), { rest: running().client, name: `stomp.py/${version}` });
+    await journey(new OrderedClient(python), { rest: running().client, version, name: `stomp.py/${version}` });
   });
 
   it(`over WebSocket ${title}`, async () => {
     python = new PythonScript(script, ["websocket", new URL(running().broker.url).port]);
-    await journey(new OrderedClient(python), { rest: running().client, name: "stomp.py/websocket" });
+    await journey(new OrderedClient(python), { rest: running().client, version: "1.2", name: "stomp.py/websocket" });
   });
 });
 
@@ -52,7 +52,7 @@ describe.runIf(canImport("import stomp", debianPython))("Debian's python3-stomp"
 
   it.each(versions)(`by STOMP %s ${title}`, async (version) => {
     python = new PythonScript(script, [version, String(stompPort())], debianPython);
-    await journey(new OrderedClient(python), { rest: running().client, name: `python3-stomp/${version}` });
+    await journey(new OrderedClient(python), { rest: running().client, version, name: `python3-stomp/${version}` });
   });
 });
 

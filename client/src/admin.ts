@@ -1,4 +1,5 @@
 import type {
+  AdminDeadLetter,
   AdminEvent,
   AdminEventDetails,
   AdminFigures,
@@ -44,6 +45,8 @@ export interface Order {
   readonly to?: Place | undefined;
   /** For `replay`. */
   readonly from?: Place | undefined;
+  /** For `redeliver` and `discard`, which concern all dead letters without it. */
+  readonly eventId?: string | undefined;
   /** Changes nothing, and says what the order would concern. */
   readonly dryRun?: boolean | undefined;
 }
@@ -82,13 +85,18 @@ export class AdminClient {
     return this.#get(`/subscriptions/${encodeURIComponent(id)}`, {}, options);
   }
 
+  /** Events that a subscription was skipped past, in their order. */
+  deadLetters(id: string, options: CallOptions = {}): AsyncGenerator<Open<AdminDeadLetter>> {
+    return this.#pages({ method: "GET", path: `/subscriptions/${encodeURIComponent(id)}/dead-letters` }, options);
+  }
+
   /**
    * Pauses, resumes, retries, skips or replays one subscription or several. An order for one throws what it refuses; of several, each result says it.
    * Repeating an order is safe but for a `skip` without `to`, which is therefore not repeated.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
-    const { name, to, from, dryRun } = order;
-    const body = { ...(to === undefined ? {} : { to }), ...(from === undefined ? {} : { from }) };
+    const { name, dryRun } = order;
+    const body = toBody(order);
     const method = "POST";
     if (typeof target === "string") {
       const path = `/subscriptions/${encodeURIComponent(target)}/${name}`;
@@ -174,6 +182,11 @@ export class AdminClient {
       { retries: this.#retries, isRepeatable: !isSkip, signal: options.signal },
     );
   }
+}
+
+function toBody({ name, to, from, eventId }: Order): object {
+  if (name === "redeliver" || name === "discard") return eventId === undefined ? { all: true } : { eventId };
+  return { ...(to === undefined ? {} : { to }), ...(from === undefined ? {} : { from }) };
 }
 
 /** A problem (RFC 9457), or the failure of REST for callers that may not call. */

@@ -6,6 +6,8 @@ import { join } from "node:path";
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 20_000;
 const linesShownMax = 15;
+/** More than a node writes at its start. */
+const linesKeptMax = 100;
 
 /** A process that reports in its output when it is ready. The output goes to a file. */
 export class Part {
@@ -99,7 +101,7 @@ export class Part {
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream.setEncoding("utf8").on("data", (text) => {
         file.write(text);
-        this.#output = [...this.#output, ...text.split("\n").filter((line) => line !== "")].slice(-linesShownMax);
+        this.#output = [...this.#output, ...text.split("\n").filter((line) => line !== "")].slice(-linesKeptMax);
       });
     }
   }

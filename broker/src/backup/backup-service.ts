@@ -38,7 +38,7 @@ export class BackupService {
     this.#running = this.#run(this.#stopping.signal);
   }
 
-  /** Ends a backup in progress, of which nothing is left then. */
+  /** Ends a backup in progress and removes its files. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the broker was stopped"));
     await this.#running;

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
@@ -65,6 +66,14 @@ export const settings = {
     rule: "a list of host names without a port, such as events.example.org, *.example.org or *",
     checkEntry: (value) => /^(\*|(\*\.)?[0-9A-Za-z_]([0-9A-Za-z._-]{0,251}[0-9A-Za-z_])?)$/.test(value),
   }),
+  trustedProxies: list({
+    section: "Listening",
+    description:
+      "Addresses and networks of proxies before the HTTP port, such as `10.0.0.7,10.1.0.0/16`. For a request that one of them sends, the last address of `X-Forwarded-For` that is none of them counts as the client's: in the audit log, and where wrong credentials are slowed. From any other address, `X-Forwarded-For` counts for nothing.",
+    default: [],
+    rule: "a list of IP addresses and networks such as 10.0.0.7 or 10.1.0.0/16",
+    checkEntry: (value) => isIP(value) !== 0 || ipaddr.isValidCIDR(value),
+  }),
   allowedOrigins: list({
     section: "Listening",
     description:
@@ -72,6 +81,11 @@ export const settings = {
     default: [],
     rule: "a list of origins as browsers write them, such as https://console.example.org, or *",
     checkEntry: isOrigin,
+  }),
+  console: choice(["on", "off"], {
+    section: "Listening",
+    description: "Whether the broker serves its [console](console.md) at `/console`.",
+    default: "on",
   }),
   requestBodyBytesMax: integer({
     section: "Listening",

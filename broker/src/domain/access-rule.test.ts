@@ -53,6 +53,12 @@ test("a denial wins, also over a part of what is asked for", () => {
   expect(asks(rules, "publish", "secret/a")).toBe(true);
 });
 
+test("a denial of some topics denies a topic that is not well-formed", () => {
+  const rules = [allow(undefined, "publish"), deny("secret/#", "publish")];
+  for (const topic of ["secret/#/a", "secret/a\n", ""]) expect(asks(rules, "publish", topic)).toBe(false);
+  expect(asks(rules, "publish", "open")).toBe(true);
+});
+
 test("a rule of one group says nothing of another", () => {
   const rules = [{ ...allow("a", "publish"), groupId: "2" }];
   expect(asksIn("2", rules, ["publish", "a"])).toBe(true);

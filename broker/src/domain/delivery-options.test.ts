@@ -16,6 +16,9 @@ describe("delivery options", () => {
       { batchEvents: 100, batchMs: 20 },
     ],
     [{ batchMs: 20 }, undefined],
+    [{ onFailure: "suspend" }, undefined],
+    [{ onFailure: "skip" }, { skipAfter: 10 }],
+    [{ onFailure: "skip", attemptsMax: 100 }, { skipAfter: 100 }],
   ])("%j become %j", (call, expected) => {
     expect(changeOptions(undefined, call)).toEqual(expected);
   });
@@ -25,6 +28,8 @@ describe("delivery options", () => {
     expect(changeOptions(options, {})).toEqual(options);
     expect(changeOptions(options, { concurrency: 2, batchEvents: 0 })).toEqual({ form: "cloudevents", concurrency: 2 });
     expect(areSameOptions(changeOptions(options, {}), options)).toBe(true);
+    expect(changeOptions({ skipAfter: 3 }, { attemptsMax: 5 })).toEqual({ skipAfter: 5 });
+    expect(changeOptions({ skipAfter: 3 }, { onFailure: "suspend" })).toBeUndefined();
     expect(areSameOptions(options, undefined)).toBe(false);
   });
 
@@ -36,6 +41,11 @@ describe("delivery options", () => {
     { batchEvents: -1 },
     { batchEvents: 1_001 },
     { batchMs: 60_001 },
+    { onFailure: "drop" },
+    { attemptsMax: 3 },
+    { onFailure: "suspend", attemptsMax: 3 },
+    { onFailure: "skip", attemptsMax: 0 },
+    { onFailure: "skip", attemptsMax: 101 },
   ])("refuse %j", (call) => {
     const refusal = ((): unknown => {
       try {

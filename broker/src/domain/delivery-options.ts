@@ -11,6 +11,13 @@ export const batchEventsMax = 1_000;
 /** How long a batch may wait to be full, in milliseconds. */
 export const batchMsMax = 60_000;
 
+/** What becomes of an event whose attempts fail: the subscription is suspended before it, or skips it. */
+export const failureRules = ["suspend", "skip"] as const;
+/** Failed attempts after which an event may be skipped, at most. */
+export const skipAfterMax = 100;
+/** The same, unless the call says so: about 9 minutes with the usual pauses between them. */
+const skipAfterDefault = 10;
+
 /** How a subscription differs from the usual delivery: one event of the interface's form in a request, one after the other over all topics. */
 export interface DeliveryOptions {
   readonly form?: EventForm | undefined;
@@ -20,6 +27,8 @@ export interface DeliveryOptions {
   readonly batchEvents?: number | undefined;
   /** How long a batch that is not full waits for more events. */
   readonly batchMs?: number | undefined;
+  /** Failed attempts after which an event is skipped and becomes a dead letter; undefined if none is skipped. */
+  readonly skipAfter?: number | undefined;
 }
 
 /** What a call asks for; what is undefined stays as it is, and is as usual in a new subscription. */
@@ -29,6 +38,10 @@ export interface DeliveryOptionsCall {
   /** 0 ends batches. */
   readonly batchEvents?: number | undefined;
   readonly batchMs?: number | undefined;
+  /** One of {@link failureRules}. */
+  readonly onFailure?: string | undefined;
+  /** Where events are skipped: after so many failed attempts. */
+  readonly attemptsMax?: number | undefined;
 }
 
 /** The options that result; undefined where all are as usual. @throws BrokerError 200001. */
@@ -44,13 +57,29 @@ export function changeOptions(
   checkRange("concurrency", concurrency, { min: 1, max: concurrencyMax });
   checkRange("batch", batchEvents, { min: 0, max: batchEventsMax });
   checkRange("batchMs", batchMs, { min: 0, max: batchMsMax });
+  const skipAfter = toSkipAfter(options, call);
   const changed: DeliveryOptions = {
     ...(form !== "interface" && { form }),
     ...(concurrency > 1 && { concurrency }),
     ...(batchEvents > 0 && { batchEvents }),
     ...(batchEvents > 0 && batchMs > 0 && { batchMs }),
+    ...(skipAfter !== undefined && { skipAfter }),
   };
   return Object.keys(changed).length === 0 ? undefined : changed;
+}
+
+function toSkipAfter(options: DeliveryOptions | undefined, call: DeliveryOptionsCall): number | undefined {
+  const { onFailure = options?.skipAfter === undefined ? "suspend" : "skip", attemptsMax } = call;
+  if (!failureRules.some((rule) => rule === onFailure)) {
+    throw refusal("onFailure", `is ${quote(onFailure)}, not one of ${failureRules.join(", ")}`);
+  }
+  if (onFailure === "suspend") {
+    if (attemptsMax === undefined) return undefined;
+    throw refusal("attemptsMax", 'goes with "onFailure": "skip" only');
+  }
+  const skipAfter = attemptsMax ?? options?.skipAfter ?? skipAfterDefault;
+  checkRange("attemptsMax", skipAfter, { min: 1, max: skipAfterMax });
+  return skipAfter;
 }
 
 /** Whether callbacks carry CloudEvents. */

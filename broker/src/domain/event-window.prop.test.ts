@@ -5,7 +5,7 @@ import { fromStored } from "./position.ts";
 
 const step = fc.oneof(
   fc.constant({ kind: "add" as const }),
-  fc.record({ kind: fc.constantFrom("accepted" as const, "passed" as const), at: fc.nat(40) }),
+  fc.record({ kind: fc.constantFrom("accepted" as const, "passed" as const, "skipped" as const), at: fc.nat(40) }),
 );
 
 it("the prefix is what ended before the oldest that has not, each once, after any steps", () => {
@@ -14,6 +14,7 @@ it("the prefix is what ended before the oldest that has not, each once, after an
       const window = new EventWindow();
       const all: WindowEntry[] = [];
       let [upTo, accepted] = [0, 0];
+      const skipped: WindowEntry[] = [];
       for (const one of steps) {
         if (one.kind === "add") {
           const entry: WindowEntry = { position: fromStored(all.length + 1), end: undefined };
@@ -26,9 +27,11 @@ it("the prefix is what ended before the oldest that has not, each once, after an
         const prefix = window.takePrefix();
         upTo = prefix?.upTo ?? upTo;
         accepted += prefix?.accepted ?? 0;
+        skipped.push(...(prefix?.skipped ?? []));
         const open = all.findIndex(({ end }) => end === undefined);
         const ended = all.slice(0, open < 0 ? all.length : open);
         expect([upTo, accepted]).toEqual([ended.length, ended.filter(({ end }) => end === "accepted").length]);
+        expect(skipped).toEqual(ended.filter(({ end }) => end === "skipped"));
         expect(window.oldest).toBe(all[ended.length]);
         expect(window.size).toBe(all.length - ended.length);
       }

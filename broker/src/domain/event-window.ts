@@ -1,7 +1,7 @@
 import type { Position } from "./position.ts";
 
-/** How an event ended: its receiver accepted it, or it was passed without a delivery. */
-export type EventEnd = "accepted" | "passed";
+/** How an event ended: its receiver accepted it, it was passed without a delivery, or it was skipped because its attempts failed. */
+export type EventEnd = "accepted" | "passed" | "skipped";
 
 /** An event of a window. */
 export interface WindowEntry {
@@ -10,11 +10,13 @@ export interface WindowEntry {
 }
 
 /** What the oldest events of a window came to, which all ended. */
-export interface EndedPrefix {
+export interface EndedPrefix<Entry = unknown> {
   /** Position of the newest of them. */
   readonly upTo: Position;
-  /** Those that were accepted. */
+  /** Number of those that were accepted. */
   readonly accepted: number;
+  /** Those that were skipped. */
+  readonly skipped: readonly Entry[];
 }
 
 /**
@@ -41,15 +43,17 @@ export class EventWindow<Entry extends WindowEntry = WindowEntry> {
   }
 
   /** Removes the oldest events that have ended; undefined for none. */
-  takePrefix(): EndedPrefix | undefined {
+  takePrefix(): EndedPrefix<Entry> | undefined {
     let [upTo, accepted]: [Position | undefined, number] = [undefined, 0];
+    const skipped: Entry[] = [];
     for (let entry = this.oldest; entry?.end !== undefined; entry = this.oldest) {
       upTo = entry.position;
       if (entry.end === "accepted") accepted += 1;
+      if (entry.end === "skipped") skipped.push(entry);
       this.#start += 1;
     }
     this.#shrink();
-    return upTo === undefined ? undefined : { upTo, accepted };
+    return upTo === undefined ? undefined : { upTo, accepted, skipped };
   }
 
   /** Moves the entries only when at least half of the array is free. */

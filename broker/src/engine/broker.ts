@@ -7,6 +7,7 @@ import type { SessionFilter } from "../domain/session-filter.ts";
 import type { TopicFilter } from "../domain/topic-filter.ts";
 import type { SessionProtocol, Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
+import type { LazyMap } from "../lib/lazy-collections.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { NotifiedOrigin } from "../ports/sink.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
@@ -183,7 +184,7 @@ export interface ConnectedSession {
   /** Whether it outlasts its connection. */
   readonly isStored: boolean;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
-  readonly inbound: Map<number, Promise<PublishOutcome>>;
+  readonly inbound: LazyMap<number, Promise<PublishOutcome>>;
   /** Owns the keys of these publishes. */
   readonly keys: KeySession;
   readonly filterCount: number;

@@ -3,7 +3,6 @@ import type { TopicName } from "../domain/topic-name.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import { CleanupStack } from "../lib/cleanup-stack.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
-import type { Logger } from "../lib/logger.ts";
 import { perKey } from "../lib/per-key.ts";
 import { TimeSlices } from "../lib/time-slices.ts";
 import type { BlockState } from "../ports/chain-check.ts";
@@ -21,6 +20,7 @@ import { DeliveryWorkers, type WorkerFactory } from "./deliver/delivery-workers.
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
+import { toFeedOptions } from "./dispatch/feed-options.ts";
 import { FeedHub } from "./dispatch/feed-hub.ts";
 import type { Readers } from "./dispatch/readers.ts";
 import { RecentBatches } from "./dispatch/recent-batches.ts";
@@ -108,6 +108,8 @@ class Engine implements RunningBroker {
   readonly #access: Access;
   readonly #rings: CreatedAccess["rings"];
   readonly #feedParts = perKey((groupId: GroupId) => this.#toFeedParts(groupId));
+  /** A logger that adds the group to every line. */
+  readonly #loggerOf = perKey((groupId: GroupId) => this.#options.logger.child({ groupId }));
   readonly #suspend: AccessWatchOptions["suspend"] = (id, worker) => this.#subscriptions.suspend(id, worker);
   readonly #onRefused = (rows: readonly Progress[]): void => this.#cluster?.deliveries.onRefused(rows);
   readonly #stopping = new AbortController();
@@ -155,7 +157,7 @@ class Engine implements RunningBroker {
       ...serving,
       ...shared,
       findStart,
-      wills: new Wills(serving),
+      wills: new Wills({ ...serving, topicQuota }),
       times,
       nodeId: () => this.#cluster?.nodeId(),
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
@@ -355,11 +357,6 @@ class Engine implements RunningBroker {
     else this.#cluster.resume(groupId);
   }
 
-  /** A logger that adds the group to every line. */
-  #loggerOf(groupId: GroupId): Logger {
-    return this.#options.logger.child({ groupId });
-  }
-
   #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean) {
     const feedParts = this.#feedParts(groupId);
     return {
@@ -368,11 +365,10 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       logger: this.#loggerOf(groupId),
       mayReceive,
-      createFeed: (order: FeedOrder) => new Feed({ ...feedParts, ...order, mayReceive }),
+      createFeed: (order: FeedOrder) => new Feed(toFeedOptions(feedParts, order, mayReceive)),
     };
   }
 
-  /** Nothing but what a feed needs: each feed has a copy. */
   #toFeedParts(groupId: GroupId): Omit<FeedOptions, keyof FeedOrder> {
     const { limits } = this.#options;
     const group = this.#groups.find(groupId);

@@ -30,7 +30,7 @@ import type {
   UnsubscribeCall,
 } from "./broker.ts";
 import type { ReleaseCall } from "./key-session.ts";
-import type { EndOpening, TopicQuota } from "./access/topic-quota.ts";
+import { CountedOpening, type TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
 import type { Inlet } from "./publish/inlet.ts";
 import type { EventQuery } from "./query/event-query.ts";
@@ -102,28 +102,24 @@ export class GuardedBroker implements Broker {
 
   /** The right to open is asked for when the topic turns out to be missing. */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
-    const { access, inlet } = this.#options;
+    const { access, inlet, groups, topicQuota } = this.#options;
     access.authorize(caller, "publish", call);
     if (!this.#mayPublish(caller, [call], onSettled)) return;
     const callersScope = keyScopeOf(caller.principal);
     const onOpening = call.placement?.onOpening;
     if (onOpening === undefined) return inlet.submit(call, onSettled, { callersScope });
-    let end: EndOpening | undefined;
+    const opening = new CountedOpening();
     const mayOpen = async (): Promise<void> => {
       access.authorize(caller, "open", call);
-      end = await this.#reserve(caller, call);
+      const { id: groupId } = groups.get(call.groupId);
+      await opening.begin(topicQuota.reserve(caller, { groupId, name: call.topic }));
       onOpening();
     };
     const settled: OnSettled = (outcome) => {
-      end?.(outcome.status === "TIMEOUT" ? "unknown" : "known");
+      opening.settled(outcome);
       onSettled(outcome);
     };
     inlet.submit(call, settled, { callersScope, mayOpen });
-  }
-
-  #reserve(caller: Caller, { groupId, topic: name }: PublishCall): Promise<EndOpening> {
-    const { groups, topicQuota } = this.#options;
-    return topicQuota.reserve(caller, { groupId: groups.get(groupId).id, name });
   }
 
   /** Whether publishes may be submitted now; else they are refused, later where that is possible. @throws BrokerError 200301. */
@@ -187,6 +183,8 @@ export class GuardedBroker implements Broker {
       inlet.check(order.will.call);
     }
     access.countConnection(caller);
+    // Else a client over its quota would connect and leave a will, again and again.
+    if (order.will !== undefined) access.countPublishes(caller, [order.will.call]);
     // The name of a stream is its identifier, which only its owner may use.
     const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
     return sessions.attach(caller, { ...order, key }, peer);

@@ -44,6 +44,8 @@ export interface EngineLimits {
   readonly feedReadsMax: number;
   /** Memory for pages of such reads, shared by all readers: encoded events, with an estimate for the decoded ones. */
   readonly recentBytesMax: number;
+  /** Memory for batches that readers keep while they are behind, of all readers. Those that stand still let go of theirs. */
+  readonly heldBytesMax: number;
   /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
   /** Time after an acknowledgement in which its cursor is written. */
@@ -113,6 +115,7 @@ export const defaultEngineLimits: EngineLimits = {
   readBytesMax: 1024 * 1024,
   feedReadsMax: 4,
   recentBytesMax: 8 * 1024 * 1024,
+  heldBytesMax: 64 * 1024 * 1024,
   progressEventsMax: 100,
   progressDelayMs: 50,
   progressRetryDelayMsMin: 100,

@@ -11,10 +11,13 @@ import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } fro
 import { isOperatorsPath } from "./admin/operators-path.ts";
 import { registerAdminApi } from "./admin/v1/admin-api.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
+import { createForwardedFinder } from "./callers/forwarded-address.ts";
 import { registerLogIns } from "./callers/http-log-ins.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainSource } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
+import type { ConsoleFiles } from "./console/console-files.ts";
+import { registerConsole } from "./console/console-plugin.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerInFlight } from "./in-flight/in-flight.ts";
 import { type InFlightMetrics, MemoryBudget } from "./in-flight/memory-budget.ts";
@@ -35,6 +38,7 @@ import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
 import { closeFloods } from "./shared/connection/flood-gate.ts";
+import { isLinkToConsole } from "./shared/console-path.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
@@ -70,6 +74,8 @@ export interface HttpServerOptions {
   readonly allowedHosts?: readonly string[] | undefined;
   /** Origins whose web pages may call what is not for operators alone; `*` for any. */
   readonly allowedOrigins?: readonly string[] | undefined;
+  /** Addresses and networks of proxies whose `X-Forwarded-For` counts; none if left out. */
+  readonly trustedProxies?: readonly string[] | undefined;
   /** host:port of the clients' listener, where that is another one. */
   readonly clientsAddress?: (() => string | undefined) | undefined;
   /** Whom it serves: everybody if left out. Operators have the pages under `/admin`, `/metrics` and `/chain`, clients have all else. */
@@ -84,6 +90,8 @@ export interface HttpServerOptions {
   readonly certificate?: CertificateFiles | undefined;
   /** Serves tails where given. */
   readonly tail?: TailsOptions | undefined;
+  /** Serves the console where given. */
+  readonly console?: ConsoleFiles | undefined;
   /** Every listener that listens, for the health page. */
   readonly listeners?: AdminOptions["listeners"];
 }
@@ -208,6 +216,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowedOrigins ?? [],
     isForOperators: (request) => audience === "operators" || isOperatorsPath(request, basePath),
+    isOpenLink: (request) => isLinkToConsole(request, basePath),
     logger,
   });
   const app = fastify({
@@ -230,7 +239,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   app.addHook("onRequest", (request, reply, done) => {
     if (!answersCaller(request, reply)) done();
   });
-  registerLogIns(app, broker);
+  registerLogIns(app, broker, createForwardedFinder(options.trustedProxies ?? []));
   app.removeAllContentTypeParsers();
   // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
   app.addContentTypeParser(
@@ -247,9 +256,10 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     (scope, _options, done) => {
       if (audience !== "operators") {
         registerRest(scope, { ...options, runner });
-        registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
+        registerJsonRpc(scope, { ...options, runner, openRpc: toOpenRpc(document) }, findHolding);
         if (tails !== undefined) registerTail(scope, { tails, logger });
       }
+      if (options.console !== undefined) registerConsole(scope, { files: options.console, basePath });
       if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
       if (operator !== undefined && audience !== "clients")
         registerAdminApi(scope, { ...options, broker, operator, runner });
@@ -257,6 +267,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
         ...options,
         runner,
         hasChain: chain !== undefined,
+        hasConsole: options.console !== undefined,
         openApi: toOpenApi(document),
         isClosing,
         nodeAddress,

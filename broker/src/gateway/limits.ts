@@ -31,6 +31,9 @@ export const closePollIntervalMs = 20;
 /** Members of one JSON-RPC batch. */
 export const rpcBatchMax = 1000;
 
+/** CloudEvents of one request. Any chain takes so many in one transaction, and to read them takes 15 ms. */
+export const cloudEventBatchMax = 1000;
+
 /** Members of one JSON-RPC batch that run at once. */
 export const rpcBatchRunningMax = 256;
 

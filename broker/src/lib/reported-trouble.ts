@@ -1,3 +1,4 @@
+import { LazySet } from "./lazy-collections.ts";
 import type { Logger } from "./logger.ts";
 
 /** Maximum number of logged reasons per trouble: some reasons differ on each attempt. */
@@ -8,7 +9,7 @@ export class ReportedTrouble {
   readonly #logger: Logger;
   readonly #message: string;
   readonly #recoveryMessage: string | undefined;
-  readonly #logged = new Set<string>();
+  readonly #logged = new LazySet<string>();
   #reason: string | undefined;
 
   /** `message` is the log line: what failed. `recoveryMessage` is the line for the recovery; without it there is none. */

@@ -1,8 +1,8 @@
-/** One line of the audit log. No field is a secret; a field that is undefined is left out. */
+/** One line of the audit log. It holds no secrets. Undefined fields are not written. */
 export interface AuditLine {
   /** Milliseconds since the epoch, UTC. */
   readonly time: number;
-  /** What was asked for, such as `open` or `log in`. */
+  /** The operation, such as `open` or `log in`. */
   readonly action: string;
   /**
    * `begun`: an order of an operator, before it changes anything; `done` or `failed` follows unless the broker dies. `left out` stands for lines that

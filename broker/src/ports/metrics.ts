@@ -26,6 +26,9 @@ export interface CallbackGauge {
 /** What a scrub goes through: the index, the blocks of the chain's file, their places (see `checkPlaces` of the chain check), or its newest state. */
 export type ScrubPart = "index" | "chain" | "places" | "state";
 
+export const deadLetterChanges = ["added", "delivered", "discarded"] as const;
+export type DeadLetterChange = (typeof deadLetterChanges)[number];
+
 /** Counters of the engine. Labels are few and bounded: never a topic, subscription or url. */
 export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
@@ -46,6 +49,8 @@ export interface Metrics {
   /** A reorg removed final blocks with their events. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
+  /** Events became dead letters, or their dead letters were removed: delivered by an operator's order, or discarded by one. */
+  deadLetters(change: DeadLetterChange, count: number): void;
   /** The broker looked up the host name of a receiver. */
   lookupEnded(outcome: "found" | "absent" | "timed-out" | "failed"): void;
   /** The broker asked a receiver for consent. */
@@ -71,6 +76,7 @@ export const noMetrics: Metrics = {
   scrubEnded: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
+  deadLetters: () => {},
   lookupEnded: () => {},
   consentAsked: () => {},
   watchGroups: () => {},

@@ -1,9 +1,10 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
 import { positionZero, toPosition } from "../domain/position.ts";
 import { nothingFailed } from "../domain/subscription.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Store } from "./store.ts";
+import { testDeadLetters } from "./store-dead-letters.contract.ts";
 import type { SubscriptionSearch } from "./subscription-search.ts";
 import { group, history, otherGroup, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
@@ -12,6 +13,8 @@ const page = { after: undefined, limit: 10 };
 
 /** What operators find and change. */
 export function testOperated(store: () => Store): void {
+  describe("dead letters", () => testDeadLetters(store));
+
   it("finds subscriptions by each criterion, page by page in the order of their identifiers", async () => {
     const down = webhookTo({ url: "https://down.example:8443/x", format: "JsonRPC" });
     const all = [

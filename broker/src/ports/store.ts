@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../domain/dead-letter.ts";
 import type { Event, EventBatch } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { NameRange } from "../domain/name-range.ts";
@@ -8,6 +9,7 @@ import type { Address, Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { VanishedBatch } from "../domain/vanished-events.ts";
 import type { GroupLease, SubscriptionKey } from "./coordinator.ts";
+import type { DeadLetters } from "./dead-letters.ts";
 import type { BatchFault, BlockRef } from "./ledger.ts";
 import type { PublishKeys } from "./publish-keys.ts";
 import type { SessionStore } from "./session-store.ts";
@@ -178,6 +180,8 @@ export interface Progress extends SubscriptionKey {
   readonly failedMs: number;
   readonly failingSince: number;
   readonly retryAt: number;
+  /** Events up to the cursor that were skipped. Those that the stored cursor has not passed yet become dead letters in the same transaction. */
+  readonly skipped?: readonly DeadLetter[] | undefined;
 }
 
 export interface ApplyOptions {
@@ -233,6 +237,8 @@ export const damagedBlocksMax = 64;
 export interface Store extends PublishKeys {
   /** Sessions of clients that hold connections. */
   readonly sessions: SessionStore & ShareStore;
+  /** Events that subscriptions were skipped past. */
+  readonly deadLetters: DeadLetters;
 
   /** Opens the store, and migrates it forward. */
   start(): Promise<void>;
@@ -342,8 +348,8 @@ export interface Store extends PublishKeys {
   /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
   /**
-   * Moves cursors forward only, and how long the event after the cursor has failed and has to wait. Returns the subscriptions that do not exist with their epoch. Give
-   * each subscription once.
+   * Moves cursors forward only, and how long the event after the cursor has failed and has to wait, and writes the dead letters of skipped events that
+   * the cursor passes. Returns the subscriptions that do not exist with their epoch. Give each subscription once.
    */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

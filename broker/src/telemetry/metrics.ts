@@ -3,6 +3,7 @@ import { createMqttMetrics, type MqttCounters } from "./mqtt-metrics.ts";
 import { createStompMetrics, type StompCounters } from "./stomp-metrics.ts";
 import { createTailMetrics, type TailCounters } from "./tail-metrics.ts";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge, ScrubPart } from "../ports/metrics.ts";
+import { createDeadLetterMetrics } from "./dead-letter-metrics.ts";
 import { createHttpConnections } from "./http-connections.ts";
 import { type DiskGauge, watchDisk } from "./disk-metrics.ts";
 import type { SkipReason } from "../ports/store.ts";
@@ -71,6 +72,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
+  readonly deadLetters: Metrics["deadLetters"];
   readonly #lookups: Counter<"outcome">;
   readonly #consents: Counter<"reply">;
   readonly #connectionsEnded: Counter<"reason">;
@@ -85,7 +87,7 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#registry = registry;
     this.mqtt = createMqttMetrics(registry);
     this.stomp = createStompMetrics(registry);
-    this.tails = createTailMetrics(registry);
+    [this.tails, this.deadLetters] = [createTailMetrics(registry), createDeadLetterMetrics(registry)];
     this.#published = new Counter({
       ...byGroup,
       name: "stele_events_published_total",

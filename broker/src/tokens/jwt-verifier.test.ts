@@ -67,6 +67,15 @@ describe("refuses a token", () => {
     });
   });
 
+  it("that only the ninth of the keys without an identifier fits", async () => {
+    const issuers = await Promise.all(Array.from({ length: 9 }, () => TestIssuer.create(issuer.name)));
+    const keys = issuers.map(({ jwk }) => ({ ...jwk, kid: undefined }));
+    documents[place] = JSON.stringify({ keys });
+    await clock.advance(60_000);
+    const verdicts = await Promise.all(issuers.map(async (one) => judge(one.sign(valid()))));
+    expect(verdicts.map(({ status }) => status)).toEqual([...Array.from({ length: 8 }, () => "verified"), "refused"]);
+  });
+
   it("without a signature (alg none)", async () => {
     const claims = part({ iss: issuer.name, aud: "stele", sub: "x", ...valid() });
     for (const alg of ["none", "None", "NONE"]) {
@@ -125,7 +134,7 @@ describe("keys", () => {
     expect(reads).toBe(3);
   });
 
-  it("that were removed are not trusted any more within a minute, and somebody is told", async () => {
+  it("are no longer trusted within a minute after they were removed, and the log says so", async () => {
     const verdict = await judge(issuer.sign(valid()));
     documents[place] = toKeySet(await TestIssuer.create(issuer.name, "two"));
     await clock.advance(60_000);

@@ -2,20 +2,37 @@ import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 import type { WorkerSettings } from "../messages.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
-import { explain, openDatabase } from "../storage/open-database.ts";
+import { HeadFile } from "../storage/head-file.ts";
+import { explain, isInMemory, openDatabase } from "../storage/open-database.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
+import { checkHead } from "./check-head.ts";
 
 const ifDamaged = "if that did not change, the file is damaged: restore it from a backup.";
 
-/** Opens the chain's file, makes its tables where it is new, and refuses one that belongs to another chain. */
+/**
+ * Opens the chain's file and makes its tables where it is new. Refuses a file that belongs to another chain, or has lost blocks that its head file
+ * knows.
+ */
 export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
+  const database = await openTables(settings);
+  try {
+    checkHead(database, settings);
+    return database;
+  } catch (cause) {
+    database.close({ keepsLog: true });
+    throw cause;
+  }
+}
+
+async function openTables(settings: WorkerSettings): Promise<ChainDatabase> {
   const { file, filePagesMax } = settings;
   const owned = await openDatabase(file);
   const { database } = owned;
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);
-    const chainDatabase = new ChainDatabase(database, owned);
+    const headFile = isInMemory(file) ? undefined : new HeadFile(file);
+    const chainDatabase = new ChainDatabase(database, owned, headFile);
     checkSettings(chainDatabase, settings);
     return chainDatabase;
   } catch (cause) {

@@ -1,6 +1,6 @@
 /**
- * A map that forgets what was unused for long: a full generation becomes the old one, whose entries stay as long as they are used until the
- * next is full. Cheaper than keeping entries in the order of use.
+ * A cache in two generations. When the young generation is full, it replaces the old one. An entry that is used moves back to the young
+ * generation; the others are dropped with the old one. This is cheaper than keeping entries in the order of use.
  */
 export class Generations<Value> {
   readonly #weightMax: number;

@@ -21,7 +21,7 @@ export function rememberedKeccakOf(key: string): Uint8Array {
 }
 
 function remember(key: string, bytes: Uint8Array): Uint8Array {
-  const hash = Buffer.allocUnsafe(HASH_BYTES); // of shared memory: a piece of its own takes 200 bytes more
+  const hash = Buffer.allocUnsafeSlow(HASH_BYTES); // see ownPiece
   keccakInto(hash, 0, bytes);
   hashes.set(key, hash);
   return hash;

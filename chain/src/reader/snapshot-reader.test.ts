@@ -148,11 +148,11 @@ describe("SnapshotReader", () => {
     expect(await makeBlock(chain, 0)).toBe("0x1");
   });
 
-  it("leaves one file and its lock when the chain stops", async () => {
+  it("leaves one file, its head and its lock when the chain stops", async () => {
     const chain = await start();
     await makeBlock(chain, 0);
     await read(chain, "eth_blockNumber");
     await chain.stop();
-    expect(readdirSync(folder).toSorted()).toEqual(["chain.db", "chain.db-lock"]);
+    expect(readdirSync(folder).toSorted()).toEqual(["chain.db", "chain.db-head", "chain.db-lock"]);
   });
 });

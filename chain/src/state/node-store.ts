@@ -2,6 +2,7 @@ import { emptyTrieRoot, isSameBytes, keccak256, toBuffer } from "@stele/eth/node
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
+import { ownPiece } from "../lib/own-piece.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX, SLOT_CACHE_SLOTS_MAX } from "../limits.ts";
 import { CheckedSource, type StateDatabase } from "./checked-source.ts";
 import type { NodeChanges } from "./node-changes.ts";
@@ -9,8 +10,8 @@ import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
-/** Of an entry, with its key. */
-const NODE_OVERHEAD_BYTES = 192;
+/** Of an entry, with its key and its piece of memory. */
+const NODE_OVERHEAD_BYTES = 368;
 
 /** What a committed block changed. */
 export interface AppliedChanges {
@@ -47,9 +48,8 @@ export class NodeStore implements StateSource {
     if (cached !== undefined) return cached;
     const read = this.#source.findNode(key, hash);
     if (read === undefined) return undefined;
-    const stored = Buffer.from(read); // into shared memory: a piece of its own takes 200 bytes more
-    this.#nodes.set(key, stored);
-    return stored;
+    this.#nodes.set(key, ownPiece(read));
+    return read;
   }
 
   findCode(codeHash: Uint8Array): Uint8Array {
@@ -92,10 +92,10 @@ export class NodeStore implements StateSource {
     this.#history.add(blockNumber, overwritten);
     nodes.forEach((node, key) => {
       if (node === undefined) this.#nodes.delete(key);
-      else this.#nodes.set(key, node);
+      else this.#nodes.set(key, ownPiece(node));
     });
     storage.forEach((slots, address) => {
-      slots.forEach((value, slot) => this.#slots.set(address + slot, value));
+      slots.forEach((value, slot) => this.#slots.set(address + slot, ownPiece(value)));
     });
     this.#head = new StateView(this, root, this.#slots);
   }

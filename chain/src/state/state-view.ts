@@ -10,6 +10,7 @@ import {
 } from "@stele/eth/node";
 import type { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
+import { ownPiece } from "../lib/own-piece.ts";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import { STATE_VIEW_ACCOUNTS_MAX } from "../limits.ts";
 import { decodeAccount, EMPTY_CODE_HASH, type StoredAccount } from "./account.ts";
@@ -73,7 +74,7 @@ export class StateView {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     const value = this.#readStorage(address, slot);
-    this.#slots.set(key, value);
+    this.#slots.set(key, ownPiece(value));
     return value;
   }
 

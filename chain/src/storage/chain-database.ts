@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
+import { isSameBytes, keccak256, toBuffer, toHex } from "@stele/eth/node";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
@@ -8,6 +8,7 @@ import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
 import { decodeEffects, encodeEffects } from "./effects-codec.ts";
+import type { ChainEnd, HeadFile } from "./head-file.ts";
 import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 import { isPassingFault } from "./passing-fault.ts";
@@ -44,12 +45,14 @@ export class ChainDatabase implements StateDatabase {
   readonly #database: DatabaseSyncInstance;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #owned: OwnedDatabase | undefined;
+  readonly #headFile: HeadFile | undefined;
   readonly #unsaved = new UnsavedEffects();
 
-  /** `owned` is for a database that holds more than itself open. */
-  constructor(database: DatabaseSyncInstance, owned?: OwnedDatabase) {
+  /** `owned` is for a database that holds more than itself open, with the head file of a chain that is in a file. */
+  constructor(database: DatabaseSyncInstance, owned?: OwnedDatabase, headFile?: HeadFile) {
     this.#database = database;
     this.#owned = owned;
+    this.#headFile = headFile;
     this.#statements = prepareStatements(database);
   }
 
@@ -61,12 +64,14 @@ export class ChainDatabase implements StateDatabase {
     const number = Number(block.header.number);
     const effects = { nodes, places: indexEntries(block) };
     const encoded = encodeEffects(effects);
+    if (number > 0) this.#headFile?.prepare({ number: BigInt(number) - 1n, hash: toHex(block.header.parentHash) });
     this.#write(() => {
       this.#insertBlock(block);
       for (const code of codes) this.#statements.insertCode.run(keccak256(code), code);
       this.#statements.insertUnsaved.run(number, encoded);
       within();
     });
+    this.#headFile?.write(endOf(block));
     this.#unsaved.add(number, effects, encoded.length);
   }
 
@@ -251,11 +256,18 @@ export class ChainDatabase implements StateDatabase {
   /** Leaves one file, without a log beside it where that can be written; or what is there as it is. */
   close(options: CloseOptions = {}): void {
     try {
-      if (options.keepsLog !== true) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (options.keepsLog !== true) this.#settle();
     } finally {
+      this.#headFile?.close();
       if (this.#owned === undefined) this.#database.close();
       else this.#owned.close(options);
     }
+  }
+
+  #settle(): void {
+    this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    const head = this.findHead();
+    if (head !== undefined && head.header.number > 0n) this.#headFile?.settle(endOf(head));
   }
 
   #insertBlock(block: Block): void {
@@ -306,6 +318,10 @@ export function indexEntries(block: Block): IndexEntry[] {
     for (const key of logKeys(receipt.logs)) entries.push({ key, place });
   }
   return entries;
+}
+
+function endOf({ hash, header }: BlockHead): ChainEnd {
+  return { number: header.number, hash: toHex(hash) };
 }
 
 function decodeRow(number: number, effects: Uint8Array): BlockEffects {

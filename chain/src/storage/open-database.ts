@@ -46,7 +46,7 @@ export async function openForReading(file: string): Promise<DatabaseSyncInstance
   return openConfigured(file, [`PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`], { readOnly: true });
 }
 
-function isInMemory(file: string): boolean {
+export function isInMemory(file: string): boolean {
   return file === ":memory:";
 }
 

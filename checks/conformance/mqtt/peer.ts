@@ -76,6 +76,11 @@ export class Peer {
     this.#stream.destroy();
   }
 
+  /** Reads no more, and stays connected. */
+  pause(): void {
+    this.#stream.pause();
+  }
+
   /** The next packet; undefined once the broker has closed. */
   async any(): Promise<Packet | undefined> {
     while (this.#received.length === 0 && !this.#isClosed && this.#problem === undefined) {

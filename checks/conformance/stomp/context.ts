@@ -34,8 +34,8 @@ export class Context {
   }
 
   /** A connection without CONNECT. */
-  async open(): Promise<Peer> {
-    const peer = await Peer.open(this.#options.addresses, this.#options);
+  async open(version = this.version): Promise<Peer> {
+    const peer = await Peer.open(this.#options.addresses, { ...this.#options, version });
     this.#peers.push(peer);
     return peer;
   }
@@ -48,6 +48,14 @@ export class Context {
   async connect(headers: Readonly<Record<string, string>> = {}): Promise<Peer> {
     const peer = await this.open();
     peer.send("CONNECT", { ...this.hello, ...headers });
+    await peer.next("CONNECTED");
+    return peer;
+  }
+
+  /** A connection of STOMP 1.0, which has no escapes: its headers are what others mean by theirs. */
+  async connectPlainly(): Promise<Peer> {
+    const peer = await this.open("1.0");
+    peer.send("CONNECT");
     await peer.next("CONNECTED");
     return peer;
   }

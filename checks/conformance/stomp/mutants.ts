@@ -1,11 +1,11 @@
-import { connect } from "node:net";
 import { mutate } from "../../harness/mutation.ts";
 import type { Random } from "../../harness/random.ts";
-import { whenClosed } from "../../harness/when-closed.ts";
+import { converse } from "../mutants/converse.ts";
 import { toBytes, type Version, versions } from "./frames.ts";
 
 /** How the broker met a mutated frame: with an ERROR, with other answers, or by closing alone. */
-export type Outcome = "ERROR" | "answered" | "closed";
+export const outcomes = ["ERROR", "answered", "closed"] as const;
+type Outcome = (typeof outcomes)[number];
 
 /** What every attack uses. */
 export interface Target {
@@ -105,20 +105,11 @@ interface Conversation {
 
 /** Answers everything that came until the broker closed. */
 async function talk(port: number, { before, mutant, expected }: Conversation): Promise<readonly ServerFrame[]> {
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
-  const closed = whenClosed(socket);
-  const chunks: Buffer[] = [];
-  let isWaiting = expected.includes("MESSAGE");
-  socket.on("data", (chunk: Buffer) => {
-    chunks.push(chunk);
-    if (!isWaiting || readAnswers(Buffer.concat(chunks)).length < expected.length) return;
-    isWaiting = false;
-    socket.end(mutant);
-  });
-  if (isWaiting) socket.write(Buffer.concat(before));
-  else socket.end(Buffer.concat([...before, mutant]));
-  await closed;
-  const received = Buffer.concat(chunks);
+  const isReached = (bytes: Buffer): boolean => readAnswers(bytes).length >= expected.length;
+  const received = await converse(port, [
+    { bytes: Buffer.concat(before), isDone: expected.includes("MESSAGE") ? isReached : undefined },
+    { bytes: mutant },
+  ]);
   const answers = readAnswers(received);
   const commands = answers.slice(0, expected.length).map(({ command }) => command);
   if (commands.join() !== expected.join()) throw new Error(`the state was not reached: ${received.toString("latin1")}`);

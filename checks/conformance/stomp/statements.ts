@@ -105,17 +105,8 @@ const of12: Statements = {
   "receipt-1": "RECEIPT MUST include receipt-id, the value of the receipt header",
   "message-1": "MESSAGE MUST include the destination, a unique message-id and the subscription",
   "error-1": "After an ERROR the server MUST close the connection",
-  "type-2": "The value of content-type MUST be a MIME type",
+  "type-2":
+    "The value of content-type MUST be a MIME type; the broker passes on that of a SEND, and sets that of an ERROR",
 };
 
 export const statements: Readonly<Record<Version, Statements>> = { "1.0": of10, "1.1": of11, "1.2": of12 };
-
-/** Statements that no case holds, and why. */
-export const unheld: Readonly<Record<Version, Statements>> = {
-  "1.0": {},
-  "1.1": {},
-  "1.2": {
-    "type-2":
-      "a duty of whoever sends: the broker passes the value on, and the content-type of its own ERROR bodies is text/plain",
-  },
-};

@@ -30,7 +30,7 @@ it(
     for (let index = 1; index <= 5; index += 1) sent.push((await client.publish(topic, `event ${index}`)).eventId);
     await until("all are tailed", () => tail.events.length === 5);
     await anvil.request("anvil_reorg", [3, []]);
-    await until("the tail is told", () => tail.notices.includes("resync"), { timeoutMs: recoverMs });
+    await until("the tail says resync", () => tail.notices.includes("resync"), { timeoutMs: recoverMs });
     await until("all are back", async () => (await client.state(topic)).sequenceNumber === 5, { timeoutMs: recoverMs });
     await until("the last event is repeated", () => tail.events.filter(({ text }) => text === "event 5").length === 2);
     isOver = true;

@@ -103,9 +103,12 @@ class RecordedLife implements Disposable {
   }
 }
 
-/** The store's log is not synced at each commit: what a loss leaves of it may be damaged, which the broker says, and the chain has it all. */
+/**
+ * The store's log and the chain's head file are not synced at each commit: what a loss leaves of them may be damaged, which the broker says, and
+ * the chain has it all.
+ */
 function losslessVerdict({ said }: Judged): Judged["verdict"] {
-  return /store's log damaged/.test(said) ? "healed" : "no effect";
+  return /store's log damaged|head file damaged/.test(said) ? "healed" : "no effect";
 }
 
 function keep(files: ReadonlyMap<string, Buffer>, seed: number): void {

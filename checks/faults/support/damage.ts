@@ -79,7 +79,8 @@ const kinds = {
 type Kind = keyof typeof kinds;
 const kindNames = Object.keys(kinds) as Kind[]; // What it is made of.
 
-const files = ["chain.sqlite", "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
+const headFile = "chain.sqlite-head";
+const files = ["chain.sqlite", headFile, "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
 /** Kinds after which a file can be whole, as of an earlier time. */
 const rollsBack: ReadonlySet<string> = new Set<Kind>([
   "truncated",
@@ -87,6 +88,9 @@ const rollsBack: ReadonlySet<string> = new Set<Kind>([
   "swapped with an earlier copy",
   "missing",
 ]);
+
+/** Kinds after which a head file can be whole, as of an earlier time: it has one page. */
+const headKeptWhole: ReadonlySet<string> = new Set<Kind>(["page as it was", "swapped with an earlier copy"]);
 
 /** Chooses what to break. */
 export function chooseDamage(random: Random): Damage {
@@ -120,17 +124,18 @@ export function applyDamage(
 }
 
 /**
- * What nobody could know better (docs/security.md, "What damage does"): a chain's file or log that is cut, gone or copied back is as whole as an
- * old backup, and a log whose last transaction is damaged is as one that power was lost in; only a store from a later time knows that there was
- * more. A store that is gone, or goes back, takes its subscriptions with it.
+ * What nobody could know better (docs/security.md, "What damage does"): a chain, its head file and its store that all are of one earlier time, or
+ * all are gone. Any of the three that is left refuses the others. A store that is gone, or goes back, takes its subscriptions with it.
  */
 export function excusesOf({ hits, isRebuild }: Damage): Excuses {
-  const ofChain = hits.filter(({ file }) => isOfChain(file));
+  const ofChain = hits.filter(({ file }) => isOfChain(file) && file !== headFile);
   const ofStore = hits.filter(({ file }) => !isOfChain(file));
+  const ofHead = hits.filter(({ file }) => file === headFile);
   const isStoreBack = isRebuild || ofStore.some((hit) => isLog(hit.file) || isBack(hit));
-  const blocksLostMax = !isStoreBack || ofChain.length === 0 ? 0 : ofChain.some(isBack) ? Number.POSITIVE_INFINITY : 1;
+  const isChainBack = ofChain.some(isBack);
   return {
-    blocksLostMax,
+    mayBeEarlier: isChainBack && isStoreBack && ofHead.some(({ kind }) => headKeptWhole.has(kind)),
+    mayBeginAnew: isChainBack && isRebuild && ofHead.some(({ kind }) => kind === "missing"),
     mayForgetSubscriptions: isStoreBack,
     isChainHit: ofChain.length > 0,
     mayLoseBoth: ofChain.length * ofStore.length > 0,

@@ -10,8 +10,9 @@ import { placeOf } from "./replay.ts";
 
 /**
  * How a start on a folder after a fault ended: everything is there, with a word of damage in the log or without; the start was refused and
- * changed nothing; the broker ended while it ran; it runs, is not ready, and says why; it holds an earlier state of the chain, whole; it
- * began a new chain, and said so; it gives everything but proofs, and says that the chain is damaged; or something that must never be, which follows the colon.
+ * changed nothing; the broker ended while it ran; it runs, is not ready, and says why; it gives everything but proofs, and both the refusal and
+ * health say that the chain is damaged; it holds an earlier state of the chain, whole, or began a new chain and said so, where nothing was left
+ * that knew better; or something that must never be, which follows the colon.
  */
 export type Verdict =
   | "no effect"
@@ -32,8 +33,10 @@ export interface Judged {
 
 /** What a fault excuses. */
 export interface Excuses {
-  /** Blocks of the end of the chain that may be missing: nothing is left that knows better. */
-  readonly blocksLostMax: number;
+  /** The end of the chain may be missing: chain, head file and store are all from an earlier time. */
+  readonly mayBeEarlier: boolean;
+  /** The chain may begin anew: chain, head file and store are all gone. */
+  readonly mayBeginAnew: boolean;
   readonly mayForgetSubscriptions: boolean;
   /** Blocks may be damaged in the chain. */
   readonly isChainHit: boolean;
@@ -42,7 +45,8 @@ export interface Excuses {
 }
 
 export const noExcuses: Excuses = {
-  blocksLostMax: 0,
+  mayBeEarlier: false,
+  mayBeginAnew: false,
   mayForgetSubscriptions: false,
   mayLoseBoth: false,
   isChainHit: false,
@@ -120,7 +124,7 @@ async function readAll(
   { held, excuses }: { readonly held: Held; readonly excuses: Excuses },
 ): Promise<Judged> {
   const isEarlier = held.missing.length > 0;
-  if (isEarlier) expectEarlier(held, excuses);
+  if (isEarlier && !excuses.mayBeginAnew) expectEarlier(held, excuses);
   if (held.damaged.length > 0 && !excuses.mayLoseBoth) {
     throw new Wrong(`${held.damaged.length} events are damaged that were whole in another file`);
   }
@@ -130,14 +134,18 @@ async function readAll(
   const [unproven] = await expectProven(client, { ...promised, events: held.found });
   await expectReady(client);
   if (topics.length === 0 && promised.topics.length > 0) return { verdict: "anew", said: "" };
-  if (unproven !== undefined) return judgeUnproven(unproven, excuses);
+  if (unproven !== undefined) return judgeUnproven(unproven, { excuses, warnings: await client.listGroupWarnings() });
   return { verdict: isEarlier ? "earlier" : "no effect", said: "" };
 }
 
-/** Everything is answered and delivered from the index; the chain, which is damaged, cannot prove it. */
-function judgeUnproven(said: string, { isChainHit }: Excuses): Judged {
-  const isSaid = isChainHit && /damaged/.test(said);
-  return { verdict: isSaid ? "unproven" : "wrong: no proof, and not for damage", said };
+/** Everything is answered and delivered from the index; the chain, which is damaged, cannot prove it. Health names the file and the remedy. */
+function judgeUnproven(
+  said: string,
+  { excuses, warnings }: { readonly excuses: Excuses; readonly warnings: readonly (string | undefined)[] },
+): Judged {
+  if (!excuses.isChainHit || !/damaged/.test(said)) return { verdict: "wrong: no proof, and not for damage", said };
+  const isWarned = warnings.some((text = "") => subject.test(text) && remedy.test(text.replaceAll(folder, "")));
+  return { verdict: isWarned ? "unproven" : "wrong: no proof, and health says nothing", said };
 }
 
 async function topicsOf(client: Client, topics: readonly string[]): Promise<readonly string[]> {
@@ -146,11 +154,9 @@ async function topicsOf(client: Client, topics: readonly string[]): Promise<read
 }
 
 /** All blocks up to one are there, and none behind it. */
-function expectEarlier({ found, missing }: Held, { blocksLostMax }: Excuses): void {
-  const lost = new Set(blocksOf(missing));
-  const first = Math.min(...lost);
-  if (lost.size > blocksLostMax)
-    throw new Wrong(`acknowledged events are missing from block ${first} on: ${missing.length}`);
+function expectEarlier({ found, missing }: Held, { mayBeEarlier }: Excuses): void {
+  const first = Math.min(...blocksOf(missing));
+  if (!mayBeEarlier) throw new Wrong(`acknowledged events are missing from block ${first} on: ${missing.length}`);
   const newest = Math.max(0, ...blocksOf(found));
   if (first <= newest) throw new Wrong(`events of block ${first} are missing, and those of ${newest} are there`);
 }
@@ -159,7 +165,7 @@ function blocksOf(events: Held["found"]): readonly number[] {
   return events.map(({ eventId }) => placeOf(eventId).blockNumber);
 }
 
-/** Undefined where the broker does not fail: what was answered is its last word. */
+/** Why the broker failed; undefined if it did not. */
 async function failureOf(broker: LocalBroker): Promise<Error | undefined> {
   using deadline = new Deadline(endTimeoutMs);
   return await Promise.race([broker.failure, deadline.passed]);

@@ -1,12 +1,14 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { Peer as MqttPeer } from "../../conformance/mqtt/peer.ts";
 import { Peer as StompPeer } from "../../conformance/stomp/peer.ts";
 import { type BrokerProcess, mainFile, startBroker } from "../../harness/broker-process.ts";
 import { type Door, openDoor } from "../../harness/doors.ts";
-import { HttpClient } from "../../harness/http-client.ts";
+import { HttpClient, type HttpRequest } from "../../harness/http-client.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 
 const run = promisify(execFile);
@@ -57,6 +59,19 @@ export class TenantWorld implements AsyncDisposable {
 
   door(kind: string, name: Name): Door {
     return openDoor(this.#http(name, this.#broker.url), kind);
+  }
+
+  /** Sends a request to the clients' listener, and answers the text. */
+  async send(name: Name, request: HttpRequest): Promise<string> {
+    return (await this.#http(name, this.#broker.url).send(request)).text;
+  }
+
+  /** The lines of a tail, from the first one on. */
+  async tail(name: TenantName, query: string): Promise<AsyncIterable<string>> {
+    const headers = { authorization: `Bearer ${this.#keys[name]}`, accept: "application/x-ndjson" };
+    const { status, body } = await fetch(`${this.#broker.url}/tail?${query}`, { headers });
+    if (status !== 200 || body === null) throw new Error(`the tail is answered with status ${status}`);
+    return createInterface({ input: Readable.fromWeb(body) })[Symbol.asyncIterator]();
   }
 
   /** What the operators' listener says, as text. */

@@ -47,13 +47,23 @@ def create():
     return connection
 
 
-def ack(connection, headers):
+def settle(command, headers):
+    """Calls ack or nack as the version has it; 1.0 has no nack."""
     if version == "1.0":
-        connection.ack(headers["message-id"])
+        command(headers["message-id"])
     elif version == "1.1":
-        connection.ack(headers["message-id"], headers["subscription"])
+        command(headers["message-id"], headers["subscription"])
     else:
-        connection.ack(headers["ack"])
+        command(headers["ack"])
+
+
+def unsubscribe(connection, destination, headers):
+    """The library names a subscription of 1.0 by its destination, and others by their id."""
+    id = headers.pop("id")
+    if version == "1.0":
+        connection.unsubscribe(destination, headers=headers)
+    else:
+        connection.unsubscribe(id, headers=headers)
 
 
 connection = None
@@ -67,11 +77,17 @@ for line in sys.stdin:
         connection.subscribe(order["destination"], id=headers.pop("id"), ack=headers.pop("ack", "auto"), headers=headers)
     elif order["do"] == "send":
         connection.send(order["destination"], order["body"], headers=headers)
+    elif order["do"] == "unsubscribe":
+        unsubscribe(connection, order["destination"], headers)
     elif order["do"] == "ack":
-        ack(connection, headers)
+        settle(connection.ack, headers)
+    elif order["do"] == "nack":
+        settle(connection.nack, headers)
     elif order["do"] == "begin":
         connection.begin(order["transaction"])
     elif order["do"] == "commit":
         connection.commit(order["transaction"])
+    elif order["do"] == "abort":
+        connection.abort(order["transaction"])
     elif order["do"] == "disconnect":
         connection.disconnect(receipt=goodbye)

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
+import type { Version } from "../../conformance/stomp/frames.ts";
 import type { Client } from "../../harness/client.ts";
 
 export type Headers = Readonly<Record<string, string>>;
@@ -19,29 +20,37 @@ export interface StompClient {
   send(destination: string, message: Message): Promise<Headers>;
   /** The next MESSAGE of any of its subscriptions. */
   next(): Promise<Message>;
+  /** Asks for a RECEIPT, and waits for it. */
+  unsubscribe(subscription: { readonly id: string; readonly destination: string }): Promise<void>;
   ack(message: Message): void;
+  nack(message: Message): void;
   begin(transaction: string): void;
   commit(transaction: string): void;
+  abort(transaction: string): void;
   /** Sends DISCONNECT, and resolves after its RECEIPT. */
   disconnect(): Promise<void>;
 }
 
 export interface JourneyOptions {
   readonly rest: Client;
+  readonly version: Version;
   /** Begins the names of its topics. */
   readonly name: string;
 }
 
+type Step = Pick<JourneyOptions, "rest" | "name">;
+
 /** What every stock client must be able to do with no special code. */
-export async function journey(client: StompClient, { rest, name }: JourneyOptions): Promise<void> {
+export async function journey(client: StompClient, { rest, version, name }: JourneyOptions): Promise<void> {
   await client.connect();
   await publishAndReceive(client, { rest, name: `${name}/live` });
   await commitBoth(client, { rest, name: `${name}/both` });
+  if (version !== "1.0") await rejectOnce(client, { rest, name: `${name}/rejected` });
   await resume(client, { rest, name: `${name}/durable` });
   await client.disconnect();
 }
 
-async function publishAndReceive(client: StompClient, { rest, name: topic }: JourneyOptions): Promise<void> {
+async function publishAndReceive(client: StompClient, { rest, name: topic }: Step): Promise<void> {
   const receipt = await client.subscribe(topic, { id: "live" });
   const subscription = receipt["subscription-id"] ?? "";
   expect(await rest.findSubscription(subscription)).toMatchObject({ interfaceType: "STOMP", topicName: topic });
@@ -65,20 +74,35 @@ async function publishAndReceive(client: StompClient, { rest, name: topic }: Jou
 
   const byRpc = await rest.publish(topic, "by JSON-RPC");
   expect(await client.next()).toMatchObject({ body: "by JSON-RPC", headers: { eventId: byRpc.eventId } });
+  await client.unsubscribe({ id: "live", destination: topic });
+  await rest.publish(topic, "nobody is subscribed");
 }
 
-async function commitBoth(client: StompClient, { rest, name: topic }: JourneyOptions): Promise<void> {
+async function commitBoth(client: StompClient, { rest, name: topic }: Step): Promise<void> {
   await rest.open(topic);
   await client.subscribe(topic, { id: "both" });
   client.begin("one");
   for (const body of ["first", "second"]) await client.send(topic, { headers: { transaction: "one" }, body });
+  client.begin("dropped");
+  await client.send(topic, { headers: { transaction: "dropped" }, body: "never" });
+  client.abort("dropped");
   await rest.publish(topic, "before COMMIT");
   expect((await client.next()).body).toBe("before COMMIT");
   client.commit("one");
   expect([(await client.next()).body, (await client.next()).body]).toEqual(["first", "second"]);
 }
 
-async function resume(client: StompClient, { rest, name: topic }: JourneyOptions): Promise<void> {
+async function rejectOnce(client: StompClient, { rest, name: topic }: Step): Promise<void> {
+  await rest.open(topic);
+  await client.subscribe(topic, { id: "rejected", ack: "client-individual" });
+  await rest.publish(topic, "again");
+  client.nack(await client.next());
+  const again = await client.next();
+  expect(again.body).toBe("again");
+  client.ack(again);
+}
+
+async function resume(client: StompClient, { rest, name: topic }: Step): Promise<void> {
   await rest.open(topic);
   const durable = { id: "durable", ack: "client", "svc-subscriptionId": randomUUID() };
   const receipt = await client.subscribe(topic, durable);

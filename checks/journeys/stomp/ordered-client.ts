@@ -40,8 +40,16 @@ export class OrderedClient implements StompClient {
     return { headers: headers as Headers, body: String(body) }; // The drivers report them so.
   }
 
+  async unsubscribe({ id, destination }: { readonly id: string; readonly destination: string }): Promise<void> {
+    await this.#ask("unsubscribe", { destination, headers: { id } });
+  }
+
   ack({ headers }: Message): void {
     this.#driver.do("ack", { headers });
+  }
+
+  nack({ headers }: Message): void {
+    this.#driver.do("nack", { headers });
   }
 
   begin(transaction: string): void {
@@ -50,6 +58,10 @@ export class OrderedClient implements StompClient {
 
   commit(transaction: string): void {
     this.#driver.do("commit", { transaction });
+  }
+
+  abort(transaction: string): void {
+    this.#driver.do("abort", { transaction });
   }
 
   async disconnect(): Promise<void> {

@@ -30,8 +30,16 @@ export class RawClient implements StompClient {
     return { headers, body: body.toString() };
   }
 
+  async unsubscribe({ id }: { readonly id: string }): Promise<void> {
+    await this.#connected.ask("UNSUBSCRIBE", { id });
+  }
+
   ack({ headers }: Message): void {
     this.#connected.send("ACK", this.#context.settling({ headers }));
+  }
+
+  nack({ headers }: Message): void {
+    this.#connected.send("NACK", this.#context.settling({ headers }));
   }
 
   begin(transaction: string): void {
@@ -40,6 +48,10 @@ export class RawClient implements StompClient {
 
   commit(transaction: string): void {
     this.#connected.send("COMMIT", { transaction });
+  }
+
+  abort(transaction: string): void {
+    this.#connected.send("ABORT", { transaction });
   }
 
   async disconnect(): Promise<void> {

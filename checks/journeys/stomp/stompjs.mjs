@@ -23,9 +23,15 @@ export function createDriver({ Client, config, say }) {
       watch(headers);
       client.publish({ destination, headers, body });
     },
+    unsubscribe: ({ headers }) => {
+      watch(headers);
+      client.unsubscribe(headers.id, headers);
+    },
     ack: ({ headers }) => messages.get(headers["message-id"]).ack(),
+    nack: ({ headers }) => messages.get(headers["message-id"]).nack(),
     begin: ({ transaction }) => client.begin(transaction),
     commit: ({ transaction }) => client.commit(transaction),
+    abort: ({ transaction }) => client.abort(transaction),
     disconnect: () => client.deactivate().then(() => say({ what: "disconnected" })),
   };
   return (order, fields) => {

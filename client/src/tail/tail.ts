@@ -24,6 +24,8 @@ export interface SubscribeOptions extends CallOptions {
   readonly filter?: string | undefined;
   /** Called between the events. A client that keeps results by eventId drops those after that place. */
   readonly onResync?: ((resync: Resync) => void) | undefined;
+  /** Called with each connection that is made, the first one included. */
+  readonly onConnect?: (() => void) | undefined;
   readonly onReconnect?: ((reconnect: Reconnect) => void) | undefined;
   /** Longest pause between two tries to come back, in milliseconds. 30,000 if left out. */
   readonly reconnectMsMax?: number | undefined;
@@ -114,7 +116,10 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   /** A frame, or why there is none. @throws the reason of the signal. */
   async #read(): Promise<Frame | SteleError> {
     try {
-      this.#connection ??= await this.#connect();
+      if (this.#connection === undefined) {
+        this.#connection = await this.#connect();
+        this.#options.onConnect?.();
+      }
       const frame = await this.#connection.next();
       if (frame === undefined) return new SteleError(this.#endReason, { retry: true });
       this.#hasConnected = true;

@@ -1,6 +1,6 @@
 import { BrokerError } from "../errors/broker-error.ts";
 import { quote } from "../errors/quote.ts";
-import { readRawParts } from "./raw-json.ts";
+import { parseRawPart, readRawParts } from "./raw-json.ts";
 import { cloudEventKeys, formatKey } from "./render-cloud-event.ts";
 
 /** What a CloudEvent publishes. */
@@ -30,7 +30,7 @@ export function parseCloudEvent(json: string, prefix: string): PublishedCloudEve
   const attributes = new Map<string, string>();
   for (const [name, value] of members) {
     if (name === "data" || name === "data_base64" || value === "null") continue;
-    attributes.set(name, toAttributeText(name, JSON.parse(value)));
+    attributes.set(name, toAttributeText(name, parseRawPart(value)));
   }
   const content = toContent(members, attributes);
   return toPublished({ attributes, content }, prefix);

@@ -1,7 +1,7 @@
 const quote = 0x22;
 const backslash = 0x5c;
-const opening = new Set([0x5b, 0x7b]); // [ {
-const closing = new Set([0x5d, 0x7d]);
+const [openingBracket, openingBrace] = [0x5b, 0x7b];
+const [closingBracket, closingBrace] = [0x5d, 0x7d];
 const comma = 0x2c;
 const colon = 0x3a;
 
@@ -21,16 +21,21 @@ export function readRawParts(text: string): readonly (readonly [name: string, va
   for (let at = 0; at < inner.length; at += 1) {
     const code = inner.charCodeAt(at);
     if (code === quote) at = findStringEnd(inner, at);
-    else if (opening.has(code)) depth += 1;
-    else if (closing.has(code)) depth -= 1;
+    else if (code === openingBracket || code === openingBrace) depth += 1;
+    else if (code === closingBracket || code === closingBrace) depth -= 1;
     else if (depth === 0 && code === comma) end(at);
     else if (depth === 0 && code === colon) {
-      name = JSON.parse(inner.slice(start, at)) as string; // Names of members are strings.
+      name = parseRawPart(inner.slice(start, at).trim()) as string; // Names of members are strings.
       start = at + 1;
     }
   }
   end(inner.length);
   return parts;
+}
+
+/** The value of a part. Most are strings without an escape, which need no parser. */
+export function parseRawPart(text: string): unknown {
+  return text.charCodeAt(0) === quote && !text.includes("\\") ? text.slice(1, -1) : (JSON.parse(text) as unknown);
 }
 
 function findStringEnd(text: string, start: number): number {

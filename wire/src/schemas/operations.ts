@@ -82,7 +82,7 @@ const publish = {
   }),
   restParams: z.object({ topic, groupId, content: parameter.textContent }),
   hasExtensions: true,
-  restHeaders: z.object({ [idempotencyKeyHeader]: parameter.idempotencyKey }),
+  restHeaders: z.object({ [idempotencyKeyHeader]: parameter.idempotencyKey, traceparent: parameter.traceParent }),
 };
 
 /** Every operation of the interface by name. REST and JSON-RPC validate with it; the OpenAPI and OpenRPC documents are made from it. */
@@ -115,6 +115,8 @@ export const operations = {
       concurrency: parameter.concurrency,
       batch: parameter.batch,
       batchMs: parameter.batchMs,
+      onFailure: parameter.onFailure,
+      attemptsMax: parameter.attemptsMax,
     },
     result: z.string(),
     errors: [

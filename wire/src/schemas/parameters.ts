@@ -26,12 +26,20 @@ export const parameter = {
     .int()
     .nullish()
     .describe("How long a batch that is not full waits for more events, 0 (default) to 60,000 ms."),
+  onFailure: optionalText(
+    "What becomes of an event that the receiver does not accept: suspend (default) stops the subscription before it, skip makes it a dead letter and goes on.",
+  ),
+  attemptsMax: z
+    .int()
+    .nullish()
+    .describe("With onFailure=skip: failed attempts after which an event is a dead letter, 1 to 100; 10 by default."),
   base64Content: z
     .string()
     .describe("Event content: Base64 with the standard alphabet and padding.")
     .meta({ contentEncoding: "base64" }),
   textContent: z.string().describe("Event content: text, stored as its UTF-8 bytes."),
   extensions: z.record(z.string(), z.string()).nullish().describe("Extension data; each key begins with the prefix."),
+  traceParent: optionalText("W3C Trace Context: becomes an extension of the event, and a header of its callbacks."),
   idempotencyKey: optionalText(
     "Key that names this publish: a repeat with the same key is answered with the same event. 1 to 255 visible ASCII characters.",
   ),

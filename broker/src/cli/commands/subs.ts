@@ -22,6 +22,7 @@ interface OrderFlags extends SearchFlags {
   readonly dryRun?: true;
   readonly to?: string;
   readonly from?: string;
+  readonly event?: string;
 }
 
 /** What the tables show of a subscription. */
@@ -58,6 +59,8 @@ const orders: Readonly<Record<MovingOrder, string>> = {
   retry: "Makes the next attempt at once; also resumes what the broker suspended.",
   skip: "Skips the next event of a subscription, or all up to one.",
   replay: "Delivers again from an event on.",
+  redeliver: "Delivers dead letters again, and removes those that are accepted.",
+  discard: "Removes dead letters: their events are not delivered any more.",
 };
 
 export function defineSubs(program: Command, io: CliIo): void {
@@ -77,6 +80,18 @@ export function defineSubs(program: Command, io: CliIo): void {
     run: async ({ stele, output, signal }, { words: [id = ""] }) =>
       output.record(await stele.admin.subscription(id, { signal }), [...columns, failingField]),
   });
+  define(subs, io, {
+    usage: "dead-letters <id>",
+    summary: "Lists the events that a subscription was skipped past.",
+    examples: ["stele subs dead-letters 0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11"],
+    run: async ({ stele, output, signal }, { words: [id = ""] }) =>
+      void (await output.rows(stele.admin.deadLetters(id, { signal }), [
+        { title: "EVENT", of: ({ eventId }) => eventId },
+        { title: "TOPIC", of: ({ topic }) => topic },
+        { title: "ATTEMPTS", of: ({ attempts }) => attempts },
+        { title: "REASON", of: ({ reason }) => reason },
+      ])),
+  });
   for (const [name, summary] of Object.entries(orders)) defineOrder(subs, io, { name: name as MovingOrder, summary });
 }
 
@@ -94,14 +109,15 @@ function defineOrder(
     ],
     flags: (command) => {
       if (name === "skip") command.option("--to <place>", "skip up to this event: an eventId, a sequence or a time");
+      if (name === "redeliver" || name === "discard") command.option("--event <eventId>", "that of one event only");
       if (name === "replay") command.requiredOption("--from <place>", "OFFSET_FIRST, an eventId, a sequence or a time");
       return addSearchFlags(command)
         .option("--all", "all subscriptions")
         .option("--dry-run", "change nothing, and say how many events it would concern");
     },
     run: async ({ stele, output, signal }, { words, flags }) => {
-      const { dryRun, to, from } = flags;
-      const order = { name, dryRun, to: toPlace(to), from: toPlace(from) };
+      const { dryRun, to, from, event: eventId } = flags;
+      const order = { name, dryRun, to: toPlace(to), from: toPlace(from), eventId };
       let refused = 0;
       const results = async function* () {
         for (const target of toTargets(words, flags)) {
@@ -114,7 +130,8 @@ function defineOrder(
       await output.rows(results(), [
         { title: "SUBSCRIPTION", of: ({ id }) => id },
         { title: "EVENTS", of: ({ events }) => events },
-        { title: "REFUSED", of: ({ error }) => error?.detail },
+        { title: "LEFT", of: ({ letters }) => letters?.left },
+        { title: "REFUSED", of: ({ error, letters }) => error?.detail ?? letters?.failure?.reason },
       ]);
       if (refused > 0) throw new CommandFailed(`${refused} subscriptions refused the order`);
     },

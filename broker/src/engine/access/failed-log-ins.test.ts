@@ -40,6 +40,12 @@ it("closes the connections of those beyond what may wait", async () => {
   expect(await note("10.0.0.1")).toBe(false);
 });
 
+it("closes the connections of those beyond what may wait of all addresses together", async () => {
+  for (let index = 0; index < 20; index += 1) noteMany(`10.0.1.${index}`, 20 + heldPerAddressMax);
+  noteMany("10.0.0.1", 20);
+  expect(await note("10.0.0.1")).toBe(false);
+});
+
 const mayConnect = (address: string | undefined): boolean => failed.mayConnect(() => address);
 
 const countTaken = (tries: number): number =>

@@ -8,6 +8,7 @@ import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { Caller } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
+import { floodConnectionsMax, heldPerAddressMax } from "./failed-log-ins.ts";
 import { keysStaleMsMax } from "./key-ring.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
@@ -15,13 +16,16 @@ const client: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "publish", "subscribe", "unsubscribe", "read"], filter: "a/#" },
 ];
 const admin: readonly AccessRule[] = [
-  { effect: "allow", actions: ["admin", "subscribe", "unsubscribe", "open", "publish"] },
+  { effect: "allow", actions: ["admin", "subscribe", "unsubscribe", "open", "publish", "read"] },
 ];
+const publisher: readonly AccessRule[] = [{ effect: "allow", actions: ["publish"], filter: "a/#" }];
 const roles = new Map([
   ["client", client],
   ["admin", admin],
+  ["publisher", publisher],
 ]);
-const names = { one: "1", other: "2", operator: "3", second: "4" } as const;
+const roleOf = { one: "client", other: "client", operator: "admin", second: "client", publisher: "publisher" } as const;
+const names = { one: "1", other: "2", operator: "3", second: "4", publisher: "5" } as const;
 const idOf = (name: keyof typeof names): string => names[name].repeat(16);
 const secret = "s".repeat(43);
 
@@ -39,8 +43,7 @@ afterEach(() => engine.stop());
 
 async function insert(name: keyof typeof names, principal: string): Promise<void> {
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
-  const role = name === "operator" ? "admin" : "client";
-  const own = { id: idOf(name), digest: sha256(secret), principal, tenant: undefined, roles: [role] };
+  const own = { id: idOf(name), digest: sha256(secret), principal, tenant: undefined, roles: [roleOf[name]] };
   expect(await keys.insertApiKey({ ...own, ...times }, 10)).toBe(true);
 }
 
@@ -174,6 +177,96 @@ it("slows who gives wrong keys from one address, and never who gives a right one
   expect(calls.authenticate(wrong, { ...testCaller, address: "10.0.0.1" })).not.toBeInstanceOf(Promise);
 });
 
+it("ends the connections of a flood of wrong keys without an answer, and takes few new ones of its address", async () => {
+  const wrong = formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) });
+  const address = "192.0.2.1";
+  const tries = 20 + heldPerAddressMax + 1;
+  const answers = Array.from({ length: tries }, () => calls.authenticate(wrong, { ...testCaller, address }));
+  expect(await answers.at(-1)).toMatchObject({ kind: "rejected", isClosed: true });
+  expect([countTaken(address), countTaken("192.0.2.2")]).toEqual([floodConnectionsMax, 500]);
+});
+
+/** Of 500 new connections of an address. */
+function countTaken(address: string): number {
+  return Array.from({ length: 500 }, () => calls.mayConnect(() => address)).filter((isTaken) => isTaken).length;
+}
+
+it("admits nobody without a right credential to a connection, and leaves no session of it", async () => {
+  const wrong = calls.authenticate(formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) }), testCaller);
+  for (const principal of [testCaller.principal, await wrong]) {
+    const caller = { ...testCaller, principal };
+    expect(await codeOf(() => calls.admit(caller))).toBe(100_701);
+    const kept = attachOrder({ isClean: false, expiryMs: 60_000 });
+    expect(await codeOf(() => calls.attach(caller, kept, new RecordingPeer()))).toBe(100_701);
+    const tail = { groupId: undefined, filters: [], after: "wrong", lastEventId: undefined, onConnected: () => {} };
+    expect(await codeOf(() => calls.tail(caller, tail, new RecordingPeer()))).toBe(100_701);
+  }
+  expect(await engine.store.sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
+});
+
+it("only an admin names the identifier of a tenant's subscription", async () => {
+  const id = "globex/5f1c0b2e-0000-4000-8000-000000000003";
+  const malformed = 100_505;
+  expect(await codeOf(() => subscribe(by("one"), id))).toBe(malformed);
+  expect(await codeOf(() => calls.unSubscribe(by("one"), { subscriptionId: id }))).toBe(malformed);
+  expect(await codeOf(() => calls.unSubscribe(by("operator"), { subscriptionId: id }))).toBe(100_504);
+});
+
+it("asks nobody's receiver for the sake of a stranger, who would learn its answer", async () => {
+  const id = await subscribe(by("one"));
+  const asked: string[] = [];
+  engine.sink.checkTarget = async ({ url }) => void asked.push(url);
+  expect(await codeOf(() => subscribe(by("other"), id))).toBe(100_702);
+  expect(asked).toEqual([]);
+  await subscribe(by("one"), id);
+  expect(asked).toEqual(["http://one/"]);
+});
+
+it("a stream needs the right to each filter, and is nobody else's while its client is away", async () => {
+  const stream = { acknowledges: true, offset: undefined };
+  const id = "5f1c0b2e-0000-4000-8000-000000000004";
+  const order = (...filters: readonly string[]) =>
+    attachOrder({ protocol: "STOMP", key: id, stream: { ...stream, filters } });
+  expect(await codeOf(() => calls.attach(by("one"), order("a/#", "#"), new RecordingPeer()))).toBe(100_702);
+  const attached = await calls.attach(by("one"), order("a/#"), new RecordingPeer());
+  attached.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(1_000);
+  expect(await codeOf(() => calls.attach(by("other"), order("a/#"), new RecordingPeer()))).toBe(100_702);
+  expect(await codeOf(() => calls.attach(by("one"), order("a/#"), new RecordingPeer()))).toBeUndefined();
+});
+
+it("a will opens a topic by the right of whoever left it alone", async () => {
+  await insert("publisher", "publisher");
+  await engine.clock.advance(1_000);
+  for (const [name, topic] of [
+    ["publisher", "a/not-opened"],
+    ["one", "a/opened"],
+  ] as const) {
+    const call = { topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+    const will = { delayMs: 0, call, opensTopic: true, expiresAfterMs: undefined };
+    const attached = await calls.attach(by(name), attachOrder({ will, expiryMs: 0 }), new RecordingPeer());
+    attached.detach({ expiryMs: 0, isRegular: false });
+    await engine.clock.advance(1_000);
+  }
+  const { topics } = await calls.list(by("operator"), { pageIndex: 0, pageSize: 9, groupId: undefined });
+  expect(topics.map(({ name }) => name)).toEqual(["a/b", "a/opened"]);
+});
+
+it("asks for the right to each publish of a transaction, and to an event that passes", async () => {
+  const call = { groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+  const [own, foreign] = [
+    { ...call, topic: "a/b" },
+    { ...call, topic: "b" },
+  ];
+  for (const calls_ of [
+    [own, foreign],
+    [foreign, own],
+  ]) {
+    expect(await codeOf(() => calls.submitAll(by("one"), calls_, () => {}))).toBe(100_702);
+  }
+  expect(await codeOf(() => calls.pass(by("one"), foreign))).toBe(100_702);
+});
+
 it("a stream that an admin attaches to stays its owner's, who may take it back", async () => {
   const id = "5f1c0b2e-0000-4000-8000-000000000001";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
@@ -187,6 +280,21 @@ it("a stream that an admin attaches to stays its owner's, who may take it back",
     const back = await calls.attach(by("one"), own, new RecordingPeer());
     expect(theirs.endedBecause).toBe("taken-over");
     await back.end();
+  }
+});
+
+it("a stream that an admin is connected to is ended by its owner, and by nobody else", async () => {
+  const id = "5f1c0b2e-0000-4000-8000-000000000002";
+  const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
+  for (const expiryMs of [3_600_000, 0]) {
+    const own = attachOrder({ protocol: "STOMP", key: id, stream, expiryMs });
+    const theirs = new RecordingPeer();
+    await calls.attach(by("one"), own, new RecordingPeer());
+    await calls.attach(by("operator"), own, theirs);
+    expect(await codeOf(() => calls.unSubscribe(by("other"), { subscriptionId: id }))).toBe(100_504);
+    expect(theirs.endedBecause).toBeUndefined();
+    expect(await codeOf(() => calls.unSubscribe(by("one"), { subscriptionId: id }))).toBeUndefined();
+    expect(theirs.endedBecause).toBeDefined();
   }
 });
 

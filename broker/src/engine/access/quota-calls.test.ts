@@ -112,3 +112,27 @@ it("a tail counts, until its connection ends", async () => {
   connection.abort();
   calls.admit(caller());
 });
+
+it("a will counts as a publish when its client connects", async () => {
+  const { calls } = engine.running;
+  const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1, expiryMs: 0 } as const;
+  const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
+  const connect = async (left: AttachOrder["will"]): Promise<void> => {
+    const connection = new AbortController();
+    const own = { ...order, will: left, onConnected: () => {} };
+    try {
+      await calls.attach({ ...caller(), signal: connection.signal }, own, new RecordingPeer());
+    } finally {
+      connection.abort();
+    }
+  };
+  for (const left of [will, undefined, will]) await connect(left);
+  await expect(connect(will)).rejects.toThrow(refusal);
+  await connect(undefined);
+});
+
+it("an event that passes counts as a publish", () => {
+  const { calls } = engine.running;
+  for (const _ of [1, 2]) calls.pass(caller(), call);
+  expect(() => calls.pass(caller(), call)).toThrow(refusal);
+});

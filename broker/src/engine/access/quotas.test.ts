@@ -130,3 +130,21 @@ describe("connections", () => {
     expect(() => connect(known("shop"), new AbortController())).not.toThrow();
   });
 });
+
+it("stored things are bounded by the quotas of the principal and of its tenant", () => {
+  const table = {
+    tenants: { acme: { sessions: 2 }, "*": { subscriptions: 9 } },
+    principals: { "acme/shop": { sessions: 1, subscriptions: 3 } },
+  };
+  const quotas = new Quotas(table, new VirtualClock());
+  const things = ["sessions", "subscriptions"] as const;
+  expect(quotas.storedQuotas("acme/shop", things)).toEqual([
+    { of: "principal", name: "acme/shop", what: "sessions", max: 1 },
+    { of: "principal", name: "acme/shop", what: "subscriptions", max: 3 },
+    { of: "tenant", name: "acme", what: "sessions", max: 2 },
+  ]);
+  expect(quotas.storedQuotas("globex/x", things)).toEqual([
+    { of: "tenant", name: "globex", what: "subscriptions", max: 9 },
+  ]);
+  expect(quotas.storedQuotas("anonymous", things)).toEqual([]);
+});

@@ -1,9 +1,24 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { RuleSet } from "./rule-set.ts";
 
 const mebibyte = 1024 * 1024;
+
+it("remembers a decision for its action, group and topic alone", () => {
+  const rules = new RuleSet([
+    { effect: "allow", actions: ["read"], groupId: "1", filter: "a" as TopicFilter },
+    { effect: "allow", actions: ["publish"], groupId: "2", filter: "b" as TopicFilter },
+  ]);
+  const asked = (["read", "publish"] as const).flatMap((action) =>
+    ["1", "2"].flatMap((groupId) => ["a", "b"].map((topic) => ({ action, groupId, topic }))),
+  );
+  const allowed = [...asked, ...asked]
+    .filter(({ action, ...scope }) => rules.allows(action, scope))
+    .map(({ action, groupId, topic }) => `${action} ${groupId} ${topic}`);
+  expect(allowed).toEqual(["read 1 a", "publish 2 b", "read 1 a", "publish 2 b"]);
+});
 
 it("remembers no decision about a text that is no topic, or no group", () => {
   const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
@@ -6,7 +7,9 @@ import { silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { anonymous, type Caller } from "./caller.ts";
 import { KeyRing } from "./key-ring.ts";
+import { RuleSet } from "./rule-set.ts";
 import { RulesPolicy } from "./rules-policy.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
@@ -42,6 +45,32 @@ it("a rule for administration gives it to nobody with a tenant", () => {
   const [own, none] = [policyOf("acme"), policyOf(undefined)];
   expect(own.policy.allows(own.caller, "administer", scope)).toBe(false);
   expect(none.policy.allows(none.caller, "administer", scope)).toBe(true);
+});
+
+it.each(["administer", "inspect", "chain"] as const)("%s is nobody's without a rule for administration", (action) => {
+  const { policy, caller } = policyOf(undefined);
+  const rules = new RuleSet([{ effect: "allow", actions: ["publish", "subscribe", "read", "open"] }]);
+  const scope = { groupId: undefined, topic: undefined };
+  const client = { ...caller, principal: { ...caller.principal, rules } } as Caller;
+  expect([policy.allows(caller, action, scope), policy.allows(client, action, scope)]).toEqual([true, false]);
+});
+
+it("allows nothing but the question whether the broker serves to whoever is not known", () => {
+  const { policy } = policyOf(undefined);
+  const principals = [anonymous, { kind: "rejected", reason: "wrong" } as const];
+  for (const principal of principals) {
+    const caller = { ...testCaller, principal };
+    const scope = { groupId: "1", topic: "a" };
+    const actions = ["open", "publish", "subscribe", "unsubscribe", "read", "administer", "inspect", "chain"] as const;
+    expect(actions.filter((action) => policy.allows(caller, action, scope))).toEqual([]);
+    expect(policy.allows(caller, "health", scope)).toBe(true);
+  }
+});
+
+it("answers as the credential was answered while it is not known whether it is right", () => {
+  const error = new BrokerError("busy");
+  const { policy } = policyOf(undefined);
+  expect(() => policy.findFault({ kind: "rejected", reason: "not known", error })).toThrow(error);
 });
 
 it("recalls nobody for an owner that has neither a key nor lasting roles", () => {

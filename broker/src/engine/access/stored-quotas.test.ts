@@ -88,6 +88,21 @@ it("a hundred publishes that open their topics open exactly as many", async () =
   );
 });
 
+it("a hundred wills that open their topics open exactly as many", async () => {
+  await start({ topics: 10 });
+  const order = { groupId: undefined, protocol: "MQTT", isClean: true, windowMax: 1, expiryMs: 0 } as const;
+  const lost = hundred.map(async (index) => {
+    const call = { topic: `acme/${index}`, groupId: undefined, content: Buffer.from("x"), extensions: [] };
+    const will = { delayMs: 0, call, opensTopic: true, expiresAfterMs: undefined };
+    const own = { ...order, key: `k${index}`, will, onConnected: () => {} };
+    const attachment = await engine.running.calls.attach(caller(index % 7), own, new RecordingPeer());
+    attachment.detach({ expiryMs: 0, isRegular: false });
+  });
+  expect(made(await settle(lost))).toHaveLength(100);
+  const { total } = await engine.store.listTopics("1" as never, { offset: 0, limit: 1 });
+  expect(total).toBe(10);
+});
+
 it("counts a topic that the chain has and the index does not have yet", async () => {
   await start({ topics: 2 }, { confirmations: 20 });
   const openInTime = async (topic: string) => {

@@ -1,8 +1,9 @@
 import { afterEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { AttachOrder, Broker } from "../broker.ts";
+import type { Attachment, AttachOrder, Broker } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -39,7 +40,7 @@ let engine: TestEngine;
 let calls: Broker;
 afterEach(() => engine.stop());
 
-/** A broker whose issuer's tokens are their principals' names, and expire after {@link tokenMs}. */
+/** A broker whose issuer's tokens are their principals' names and roles, and expire after {@link tokenMs}. */
 async function start(mapping: Partial<TokenMapping>): Promise<void> {
   keys = new MemoryApiKeys();
   const { monotonic } = new VirtualClock();
@@ -50,7 +51,8 @@ async function start(mapping: Partial<TokenMapping>): Promise<void> {
     trusts: () => true,
     findWarning: () => undefined,
     verify: async (token: string) => {
-      const claims = { sub: token.split(".")[0] };
+      const [sub, role] = token.split(".");
+      const claims = { sub, roles: role };
       return { status: "verified", issuer, signer: "key", claims, expiresAt: now() + tokenMs } as const;
     },
   };
@@ -59,8 +61,8 @@ async function start(mapping: Partial<TokenMapping>): Promise<void> {
   calls = engine.running.calls;
 }
 
-async function by(name: string): Promise<Caller> {
-  return { ...testCaller, principal: await calls.authenticate(`${name}.b.c`, testCaller) };
+async function by(name: string, role = "none"): Promise<Caller> {
+  return { ...testCaller, principal: await calls.authenticate(`${name}.${role}.x`, testCaller) };
 }
 
 const subscribe = (caller: Caller, topic = "#") => {
@@ -147,3 +149,31 @@ it.each([
   const state = await calls.state(await by("late"), { topic: "gone", groupId: undefined });
   expect(state.sequence).toBe(count);
 });
+
+it.each([false, true])(
+  "a session that is resumed with a token of fewer rights gets what this token allows, with a key of more rights: %j",
+  async (hasKey) => {
+    const named = ["member", "reader"].map((role) => [role, [role]] as const);
+    await start({ defaultRoles: [], roles: new Map(named) });
+    const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+    const key = { id: keyId, digest: secret, principal: "shop", tenant: "acme", roles: ["member"], ...times };
+    if (hasKey) await keys.insertApiKey(key, 10);
+    await engine.clock.advance(2 * keysReadEveryMs);
+    const publisher = await by("publisher", "member");
+    for (const topic of ["b", "c"]) await calls.open(publisher, { topic, groupId: undefined });
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 9 } as const;
+    const rest = { will: undefined, expiryMs: tokenMs, onConnected: () => {} };
+    const attach = async (role: string, peer: RecordingPeer): Promise<Attachment> => {
+      const attaching = calls.attach(await by("shop", role), { ...order, ...rest }, peer);
+      await engine.clock.settle();
+      return attaching;
+    };
+    const attachment = await attach("member", new RecordingPeer());
+    const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    expect(await attachment.subscribe([{ ...how, filter: parseTopicFilter("#") }])).toEqual([true]);
+    const peer = new RecordingPeer();
+    await attach("reader", peer);
+    for (const topic of ["c", "b"]) await publish(publisher, topic);
+    expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
+  },
+);

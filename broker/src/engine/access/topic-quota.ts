@@ -3,6 +3,7 @@ import { prefixesOf } from "../../domain/tenant-names.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
+import type { PublishOutcome } from "../broker.ts";
 import type { Caller } from "./caller.ts";
 import { overTopicQuota, type Quotas } from "./quotas.ts";
 
@@ -21,12 +22,25 @@ export interface Opening {
 }
 
 /** To be called once the topic is in the index or surely not opened; `unknown` if the chain may still open it. */
-export type EndOpening = (fate: "known" | "unknown") => void;
+type EndOpening = (fate: "known" | "unknown") => void;
 
 /** How long an opening that may still come is counted, in milliseconds. By then the index has it, or the chain has dropped it. */
 export const unknownCountedMs = 600_000;
 
 const nothing: EndOpening = () => {};
+
+/** The topic that a publish may open, counted until the publish has settled. */
+export class CountedOpening {
+  #end = nothing;
+
+  async begin(reserving: Promise<EndOpening>): Promise<void> {
+    this.#end = await reserving;
+  }
+
+  settled({ status }: Pick<PublishOutcome, "status">): void {
+    this.#end(status === "TIMEOUT" ? "unknown" : "known");
+  }
+}
 
 /**
  * Bounds the topics of each tenant: those in the index of all nodes, and those that this node opens meanwhile. Nodes that open topics of one tenant in the

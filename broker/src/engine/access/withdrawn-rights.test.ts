@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, AttachOrder } from "../broker.ts";
+import type { Delivery } from "../session/peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { allowAll } from "./policy.ts";
@@ -78,6 +79,19 @@ it("a client that rejects an event does not get it again once its right has ende
   attachment.session.reject(peer.deliveries[0]?.ticket ?? 0, "one");
   await engine.clock.advance(60_000);
   expect(topicsOf(peer)).toEqual(["a", "b"]);
+});
+
+it("an event that passes reaches nobody whose right to its topic has ended", async () => {
+  const passed: string[] = [];
+  const peer = Object.assign(new RecordingPeer(), { pass: ({ event }: Delivery) => void passed.push(event.topic) });
+  const attachment = await attach(peer);
+  await attachment.subscribe([{ ...orderOf("#"), qos: 0 }]);
+  denied = "a";
+  for (const topic of ["a", "b"]) {
+    engine.broker.pass({ topic, groupId: undefined, content: new Uint8Array([1]), extensions: [] });
+  }
+  await engine.clock.settle();
+  expect(passed).toEqual(["b"]);
 });
 
 it("a retained event that waits for room is passed once the right to its topic has ended", async () => {

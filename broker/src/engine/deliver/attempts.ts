@@ -23,8 +23,13 @@ export interface AttemptsOptions {
   readonly history: AttemptHistory;
 }
 
-/** How the delivery of one event ended. `interrupted`: a signal aborted first, and no acknowledgement is known. */
-export type DeliveryResult = "accepted" | "given-up" | "interrupted";
+/**
+ * How the delivery of one event ended. `gone`: the receiver wants no event any more. `failed`: it took too many attempts, or too long. `interrupted`: a signal
+ * aborted first, and no acknowledgement is known.
+ */
+export type DeliveryResult =
+  | { readonly status: "accepted" | "gone" | "interrupted" }
+  | { readonly status: "failed"; readonly attempts: number; readonly reason: string };
 
 /** Failed attempts to deliver an event, and the total wait after them in milliseconds. */
 export interface Failing {
@@ -53,6 +58,8 @@ export interface DeliverySignals {
   readonly failing?: Failing | undefined;
   /** What is left of a wait that the receiver asked for; nothing if left out. */
   readonly leftMs?: number | undefined;
+  /** Failed attempts after which delivery ends; undefined where only the time counts. */
+  readonly attemptsMax?: number | undefined;
   /** Called before each wait. */
   readonly onWaiting?: ((wait: Wait) => void) | undefined;
   /** Called after each wait. */
@@ -60,8 +67,8 @@ export interface DeliverySignals {
 }
 
 /**
- * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, or has
- * failed for `giveUpAfterMs` (DESIGN section 7). That counts the waits between attempts, so neither a clock step nor a machine that slept makes it
+ * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, has failed `attemptsMax`
+ * times, or has failed for `giveUpAfterMs` (DESIGN section 7). That counts the waits between attempts, so neither a clock step nor a machine that slept makes it
  * longer.
  */
 export async function deliver(
@@ -81,19 +88,21 @@ export async function deliver(
     const outcome = await attempt(parts, notification, signals);
     if (outcome.status === "accepted") {
       parts.failures.accepted(notification.subscription.url, parts.logger);
-      return "accepted";
+      return { status: "accepted" };
     }
-    if (outcome.status === "withheld" || signals.aborting.aborted) return "interrupted";
+    if (outcome.status === "withheld" || signals.aborting.aborted) return { status: "interrupted" };
     report(parts, notification, outcome);
-    if (outcome.status === "gone") return "given-up";
-    if (waitedMs >= parts.limits.giveUpAfterMs) return "given-up";
+    if (outcome.status === "gone") return { status: "gone" };
     attempts += 1;
+    if (waitedMs >= parts.limits.giveUpAfterMs || attempts >= (signals.attemptsMax ?? Number.POSITIVE_INFINITY)) {
+      return { status: "failed", attempts, reason: outcome.reason };
+    }
     const waitMs = toWaitMs(parts, attempts, outcome.retryAfterMs);
     signals.onWaiting?.({ attempts, waitMs, isAsked: outcome.retryAfterMs !== undefined });
     waitedMs += await waitFor(parts.clock, waitMs, signal);
     signals.onFailing?.({ attempts, waitedMs });
   }
-  return "interrupted";
+  return { status: "interrupted" };
 }
 
 type BackoffParts = Pick<AttemptsOptions, "clock" | "randomness" | "limits">;
@@ -119,11 +128,11 @@ async function waitFor(clock: Clock, waitMs: number, signal: CancelSignal): Prom
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
 
-/** No async function: tens of thousands of attempts may wait for their turn. */
-function attempt(
-  parts: AttemptsOptions,
+/** One attempt, counted and remembered. No async function: tens of thousands of attempts may wait for their turn. */
+export function attempt(
+  parts: Pick<AttemptsOptions, "sink" | "clock" | "metrics" | "history" | "logger">,
   notification: Notification,
-  { stopping, aborting, mayStart: mayDeliver }: DeliverySignals,
+  { stopping, aborting, mayStart: mayDeliver }: Pick<DeliverySignals, "stopping" | "aborting" | "mayStart">,
 ): Promise<AttemptOutcome> {
   const { clock, metrics, history } = parts;
   const startedAt = clock.monotonic();
@@ -147,7 +156,7 @@ function attempt(
 
 /** The sink broke its contract and threw. That fails this attempt only. */
 function toFailure(
-  { logger }: AttemptsOptions,
+  { logger }: Pick<AttemptsOptions, "logger">,
   { subscription, eventId }: Notification,
   error: unknown,
 ): AttemptOutcome {

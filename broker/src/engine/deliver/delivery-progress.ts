@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../../domain/dead-letter.ts";
 import { type CallbackSubscription, nothingFailed } from "../../domain/subscription.ts";
 import type { EndedPrefix } from "../../domain/event-window.ts";
 import type { Position } from "../../domain/position.ts";
@@ -26,6 +27,8 @@ export class DeliveryProgress {
   #current: Progress;
   /** Value in the last progress that was noted. */
   #savedFailedMs: number;
+  /** Dead letters of events up to the cursor that are not stored yet: every write of the cursor carries them. */
+  #unsaved: readonly DeadLetter[] = [];
 
   constructor(subscription: CallbackSubscription, options: DeliveryProgressOptions) {
     this.#options = options;
@@ -38,8 +41,17 @@ export class DeliveryProgress {
     return this.#current;
   }
 
-  /** Events after the cursor have ended, and the one that comes next has failed so. */
-  pass({ upTo: cursor, accepted }: EndedPrefix, failure: Failure = nothingFailed): void {
+  get unsaved(): readonly DeadLetter[] {
+    return this.#unsaved;
+  }
+
+  /** Events after the cursor have ended, some as dead letters, and the one that comes next has failed so. */
+  pass(
+    { upTo: cursor, accepted }: Pick<EndedPrefix, "upTo" | "accepted">,
+    letters: readonly DeadLetter[],
+    failure: Failure = nothingFailed,
+  ): void {
+    if (letters.length > 0) this.#unsaved = [...this.#unsaved, ...letters];
     const { id, epoch, notifiedCount, notifiedAt } = this.#current;
     this.#current = {
       id,
@@ -50,7 +62,7 @@ export class DeliveryProgress {
       ...failureOf(failure),
     };
     this.#savedFailedMs = failure.failedMs;
-    this.#options.progressWriter.note(this.#current);
+    this.#note();
   }
 
   /** The event after the cursor fails. Notes it if `isNews`, or if the failed time grew by `sinceMs` since it was last noted. */
@@ -68,11 +80,21 @@ export class DeliveryProgress {
   passUnmatched(cursor: Position): void {
     if (cursor <= this.#current.cursor) return;
     this.#current = { ...this.#current, cursor };
-    this.#options.progressWriter.note(this.#current);
+    this.#note();
   }
 
   #noteFailure(): void {
     this.#savedFailedMs = this.#current.failedMs;
-    this.#options.progressWriter.note(this.#current);
+    this.#note();
+  }
+
+  #note(): void {
+    const skipped = this.#unsaved;
+    if (skipped.length === 0) this.#options.progressWriter.note(this.#current);
+    else this.#options.progressWriter.note({ ...this.#current, skipped, onSaved: () => this.#forget(skipped) });
+  }
+
+  #forget(saved: readonly DeadLetter[]): void {
+    this.#unsaved = this.#unsaved.filter((letter) => !saved.includes(letter));
   }
 }

@@ -1,3 +1,4 @@
+import { type DeadLetter, deadLettersMax, toLetterReason } from "../../domain/dead-letter.ts";
 import type { Event } from "../../domain/event.ts";
 import { type EventEnd, EventWindow, type WindowEntry } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
@@ -7,15 +8,15 @@ import type { CallbackSubscription, SubscriptionId } from "../../domain/subscrip
 import { Cancellation, type CancelSignal } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { CallbackTarget, Notification, NotifiedEvent } from "../../ports/sink.ts";
-import type { Progress } from "../../ports/store.ts";
-import type { EventOrigin, OriginSource } from "../broker.ts";
+import type { CallbackTarget } from "../../ports/sink.ts";
+import type { Progress, Store } from "../../ports/store.ts";
+import type { OriginSource } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
-import { viewOf } from "../event-view.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Troubles } from "../integrity/troubles.ts";
 import {
   type AttemptsOptions,
+  type DeliveryResult,
   type DeliverySignals,
   deliver,
   type Failing,
@@ -26,6 +27,9 @@ import { DeliveryProgress, type Failure, failureOf } from "./delivery-progress.t
 import { type LaneItem, Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
+import { requestBytesOf } from "./request-bytes.ts";
+import { SkippedEvents } from "./skipped-events.ts";
+import { toNotification, toTarget } from "./to-notification.ts";
 
 /** What one worker delivers, and from where. */
 export interface DeliveryOrder {
@@ -45,6 +49,7 @@ export interface DeliveryOrder {
 
 /** The same object for all workers of a group: there may be tens of thousands. */
 export interface DeliveryWorkerOptions extends AttemptsOptions {
+  readonly store: Pick<Store, "deadLetters">;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
   /** Notes each failure to read events. The feed clears it after a read that succeeds. */
@@ -61,23 +66,23 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
 const failingSaves = 64;
 /** Events that a subscription with concurrency or batches may have taken beyond its cursor. A kill repeats at most so many. */
 const eventsAheadMax = 1_024;
-/** The same, in bytes of content. */
+/** The same, in bytes of content and extensions. */
 const bytesAheadMax = 1024 * 1024;
-/** Bytes of content in one batch, unless one event alone has more. */
+/** Bytes of content and extensions in one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
-/** What an event takes in a request beside its content. */
-const envelopeBytes = 512;
 
 /** An event that the worker has taken from its feed. */
 interface Held extends WindowEntry, LaneItem {
   readonly event: Event;
   failure: Failure;
+  /** Where the event is skipped. */
+  letter: DeadLetter | undefined;
 }
 
 /**
  * Delivers the events of one callback subscription in order: one at a time over all topics, unless the subscription asks for several topics at once,
  * or for batches. The cursor follows the events that its receiver has accepted, up to the first that it has not, and passes those that the filter does
- * not match.
+ * not match, and those that are skipped because their attempts failed.
  */
 export class DeliveryWorker {
   readonly feed: Feed;
@@ -92,6 +97,8 @@ export class DeliveryWorker {
   readonly #window = new EventWindow<Held>();
   /** Undefined for the usual delivery, in which the next event is taken when the one before has ended. */
   readonly #lanes: Lanes<Held> | undefined;
+  /** Undefined where no event is skipped. */
+  readonly #skipped: SkippedEvents | undefined;
   #running: Promise<void> = Promise.resolve();
   /** When the next attempt is due; undefined unless the worker waits for it. */
   #nextAttemptAt: number | undefined;
@@ -107,10 +114,10 @@ export class DeliveryWorker {
     this.feed = feed;
     this.#options = options;
     this.#order = order;
-    const { format, url, secret, options: delivered } = subscription.delivery;
-    this.#target = { id: subscription.id, format, url, secret, ...(delivered && { options: delivered }) };
+    this.#target = toTarget(subscription);
     this.#progress = new DeliveryProgress(subscription, options);
     this.#lanes = this.#createLanes();
+    this.#skipped = this.#target.options?.skipAfter === undefined ? undefined : this.#createSkipped();
   }
 
   /** Progress of the subscription, ahead of the store. */
@@ -153,8 +160,7 @@ export class DeliveryWorker {
   }
 
   async #run(): Promise<void> {
-    for (let event = await this.#next(); event !== undefined; event = await this.#next()) {
-      const held = this.#take(event);
+    for (let held = await this.#next(); held !== undefined; held = await this.#next()) {
       // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
       await this.#options.slices.pause();
       if (this.#lanes === undefined) {
@@ -182,6 +188,16 @@ export class DeliveryWorker {
     });
   }
 
+  #createSkipped(): SkippedEvents {
+    return new SkippedEvents({
+      ...this.#options,
+      id: this.#target.id,
+      unsaved: () => this.#progress.unsaved,
+      stopping: this.#stopping,
+      onFailed: (failures) => pauseAfter(this.#options, failures, this.#stopping),
+    });
+  }
+
   /** The event after the cursor may have failed before, in an earlier run of the broker or at another node. */
   #take(event: Event): Held {
     const isNext = this.#window.size === 0;
@@ -190,8 +206,9 @@ export class DeliveryWorker {
       position: event.position,
       end: undefined,
       lane: (this.#target.options?.concurrency ?? 1) > 1 ? event.topic : "",
-      bytes: event.content.byteLength + envelopeBytes,
+      bytes: this.#lanes === undefined ? 0 : requestBytesOf(event),
       failure: isNext ? failureOf(this.#progress.current) : failureOf(undefined),
+      letter: undefined,
     };
     this.#window.add(held);
     this.#bytesAhead += held.bytes;
@@ -224,13 +241,13 @@ export class DeliveryWorker {
   async #deliver(items: readonly Held[]): Promise<boolean> {
     for (let rest = items; rest.length > 0; ) {
       const result = await this.#attempt(rest);
-      if (result === "accepted") {
+      if (result.status === "accepted") {
         this.#settle(rest, "accepted");
         return true;
       }
-      const denied = result === "given-up" || !this.#mayGoOn ? [] : rest.filter((held) => !this.#mayReceive(held));
+      if (result.status !== "interrupted") return this.#onFailed(rest, result);
+      const denied = this.#mayGoOn ? rest.filter((held) => !this.#mayReceive(held)) : [];
       if (denied.length === 0) {
-        this.#hasGivenUp ||= result === "given-up";
         this.#stopping.abort();
         return false;
       }
@@ -240,20 +257,45 @@ export class DeliveryWorker {
     return true;
   }
 
-  async #attempt(items: readonly Held[]) {
-    const { origins } = this.#order;
-    const found =
-      origins &&
-      (await loadOrigins(
-        items.map(({ event }) => event),
-        origins,
-        {
-          signal: this.#stopping,
-          onFailed: (error, failures) => this.#onUnread(error, failures),
-        },
-      ));
-    if (origins !== undefined && found === undefined) return "interrupted";
-    return deliver(this.#options, this.#toNotification(items, found), this.#signals(items));
+  /** Skips the events if the subscription asks for that. Else, or where there is no room for more dead letters, delivery ends. */
+  async #onFailed(items: readonly Held[], result: DeliveryResult): Promise<boolean> {
+    const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
+    if (result.status === "failed" && room === "free") {
+      this.#skip(items, result);
+      return true;
+    }
+    if (room === "full") {
+      const { id: subscriptionId } = this.#target;
+      const remedy = "redeliver or discard some, then resume the subscription";
+      this.#options.logger.error("no room for dead letters", { subscriptionId, most: deadLettersMax, remedy });
+    }
+    this.#hasGivenUp ||= room !== "stopped";
+    this.#stopping.abort();
+    return false;
+  }
+
+  #skip(items: readonly Held[], { attempts, reason }: Omit<DeliveryResult & { status: "failed" }, "status">): void {
+    const { clock, eventIds, logger, metrics } = this.#options;
+    const { id: subscriptionId } = this.#target;
+    const rest = { attempts, reason: toLetterReason(reason), failedAt: clock.now() };
+    for (const held of items) {
+      const { position, topic } = held.event;
+      held.letter = { subscriptionId, position, topic, eventId: eventIds.of(held.event), ...rest };
+    }
+    metrics.deadLetters("added", items.length);
+    const eventId = items[0]?.letter?.eventId;
+    logger.warn("events skipped: they are dead letters", { subscriptionId, events: items.length, eventId, ...rest });
+    this.#settle(items, "skipped");
+  }
+
+  async #attempt(items: readonly Held[]): Promise<DeliveryResult> {
+    const { origins, names } = this.#order;
+    const events = items.map(({ event }) => event);
+    const onFailed = (error: unknown, failures: number): Promise<void> => this.#onUnread(error, failures);
+    const found = origins && (await loadOrigins(events, origins, { signal: this.#stopping, onFailed }));
+    if (origins !== undefined && found === undefined) return { status: "interrupted" };
+    const addressee = { target: this.#target, eventIds: this.#options.eventIds, names };
+    return deliver(this.#options, toNotification(addressee, events, found), this.#signals(items));
   }
 
   /** The events ended: the cursor follows as far as all before it have. */
@@ -263,7 +305,11 @@ export class DeliveryWorker {
       this.#bytesAhead -= held.bytes;
     }
     const prefix = this.#window.takePrefix();
-    if (prefix !== undefined) this.#progress.pass(prefix, this.#window.oldest?.failure);
+    if (prefix !== undefined) {
+      this.#skipped?.passed(prefix.skipped.length);
+      const letters = prefix.skipped.flatMap(({ letter }) => letter ?? []);
+      this.#progress.pass(prefix, letters, this.#window.oldest?.failure);
+    }
     this.#onRoom?.();
   }
 
@@ -286,6 +332,7 @@ export class DeliveryWorker {
       turn: this.#order.turn,
       mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
       failing: { attempts, waitedMs },
+      attemptsMax: this.#target.options?.skipAfter,
       leftMs: this.#leftUntil(Math.max(retryAt, this.#askedUntil)),
       onWaiting: (wait) => this.#wait(head, wait),
       onFailing: (failing) => this.#fail(head, failing),
@@ -316,15 +363,17 @@ export class DeliveryWorker {
     held.failure = { ...held.failure, failedAttempts, failedMs };
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = undefined;
-    this.#progress.fail(held.failure, { isNews: false, sinceMs: this.#options.limits.giveUpAfterMs / failingSaves });
+    // Where attempts are counted, a kill must not begin to count anew.
+    const isNews = this.#target.options?.skipAfter !== undefined;
+    this.#progress.fail(held.failure, { isNews, sinceMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
-  /** The next event; undefined when the worker stops. A store that fails is asked again: the feed has not moved. */
-  async #next(): Promise<Event | undefined> {
+  /** Takes the next event; undefined when the worker stops. A store that fails is asked again: the feed has not moved. */
+  async #next(): Promise<Held | undefined> {
     const signal = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       const event = this.feed.peek();
-      if (event !== undefined) return event;
+      if (event !== undefined) return this.#take(event);
       try {
         await this.feed.more(signal);
       } catch (error) {
@@ -344,19 +393,5 @@ export class DeliveryWorker {
     const reason = error instanceof Error ? error.message : String(error);
     troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
     await pauseAfter(this.#options, failures, this.#stopping);
-  }
-
-  #toNotification(items: readonly Held[], origins: readonly EventOrigin[] | undefined): Notification {
-    const events = items.map(({ event }, index) => this.#toNotified(event, origins?.[index]));
-    const [first] = events;
-    if (first === undefined) throw new Error("there is an event");
-    const batch = this.#target.options?.batchEvents === undefined ? undefined : { batch: events };
-    return { subscription: this.#target, ...first, ...batch };
-  }
-
-  #toNotified(event: Event, origin: EventOrigin | undefined): NotifiedEvent {
-    const { names } = this.#order;
-    const seen = names === undefined ? event : viewOf(event, names);
-    return { event: seen, eventId: this.#options.eventIds.of(event), ...(origin && { origin }) };
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { testCaller } from "../testing/as-caller.ts";
+import { publish } from "../testing/publish.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
 let engine: TestEngine;
@@ -103,6 +104,19 @@ describe("batches", () => {
       [1, 2],
       [3, 4, 5],
     ]);
+  });
+
+  it("has at most a mebibyte, extensions included", async () => {
+    receiveSlowly();
+    await engine.subscribe("a", { options: { batchEvents: 1_000 } });
+    const extensions = [["svc-x", "x".repeat(4_000)]] as const;
+    const event = { topic: "a", groupId: undefined, content: new Uint8Array(1), extensions };
+    await Promise.all(Array.from({ length: 600 }, () => publish(engine.broker, event)));
+    await engine.clock.advance(10 * latencyMs);
+    const counts = engine.sink.attempts.map(({ batch = [] }) => batch.length);
+    expect(counts.reduce((sum, count) => sum + count)).toBe(600);
+    expect(Math.max(...counts)).toBeLessThan(1024 ** 2 / 4_000);
+    expect(Math.max(...counts)).toBeGreaterThan(200);
   });
 
   it("is repeated whole, and not acknowledged in part", async () => {

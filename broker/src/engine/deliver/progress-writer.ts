@@ -16,6 +16,12 @@ export interface ProgressWriterOptions {
   readonly onRefused?: (rows: readonly Progress[]) => void;
 }
 
+/** Progress that is to be written. */
+export interface NotedProgress extends Progress {
+  /** Called once it is in the store, unless the store refused it or newer progress took its place. */
+  readonly onSaved?: (() => void) | undefined;
+}
+
 /**
  * Writes cursors in groups: at most `progressEventsMax` acknowledged events or `progressDelayMs` after the first of them. After a kill, events
  * whose acknowledgement was not written are delivered again. A write that fails is retried.
@@ -23,9 +29,9 @@ export interface ProgressWriterOptions {
 export class ProgressWriter {
   readonly #options: ProgressWriterOptions;
   readonly #trouble: ReportedTrouble;
-  #noted = new Map<SubscriptionId, Progress>();
+  #noted = new Map<SubscriptionId, NotedProgress>();
   /** Rows of the write in progress. */
-  #underWay = new Map<SubscriptionId, Progress>();
+  #underWay = new Map<SubscriptionId, NotedProgress>();
   #notedCount = 0;
   /** Failed writes in a row. */
   #failures = 0;
@@ -40,7 +46,7 @@ export class ProgressWriter {
     this.#trouble = new ReportedTrouble(options.logger, "progress not written", "progress written again");
   }
 
-  note(progress: Progress): void {
+  note(progress: NotedProgress): void {
     this.#noted.set(progress.id, progress);
     this.#notedCount += 1;
     if (this.#notedCount >= this.#options.limits.progressEventsMax) this.#writeSoon();
@@ -118,6 +124,8 @@ export class ProgressWriter {
       const refused = await this.#options.store.saveProgress([...rows.values()]);
       this.#failures = 0;
       this.#trouble.done();
+      const isRefused = new Set(refused);
+      for (const { id, onSaved } of rows.values()) if (!isRefused.has(id)) onSaved?.();
       if (refused.length > 0) this.#options.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
     } catch (error) {
       this.#takeBack(rows);
@@ -126,7 +134,7 @@ export class ProgressWriter {
   }
 
   /** Keeps the rows for the next write, except those with newer progress. */
-  #takeBack(rows: ReadonlyMap<SubscriptionId, Progress>): void {
+  #takeBack(rows: ReadonlyMap<SubscriptionId, NotedProgress>): void {
     for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
     const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = this.#options.limits;
     this.#failures += 1;

@@ -22,13 +22,17 @@ import { RecentBatches } from "./recent-batches.ts";
 const names = ["a/1", "a/2", "b"].map(parseTopicName);
 const payload = { content: new Uint8Array([1]), extensions: [] };
 
-/** A block of batches (topic number, event count), or a number of events that the consumer takes, after which it may restart. */
+/** A block of batches (topic number, event count), a number of events that the consumer takes, after which it may restart, or another reader that takes all memory. */
 type Batches = readonly (readonly [topic: number, count: number])[];
-type Step = { readonly batches: Batches } | { readonly take: number; readonly restart: boolean };
+type Step =
+  | { readonly batches: Batches }
+  | { readonly take: number; readonly restart: boolean }
+  | { readonly squeeze: true };
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     fc.record({ batches: fc.array(fc.tuple(fc.nat({ max: 2 }), fc.integer({ min: 1, max: 5 })), { maxLength: 4 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 12 }), restart: fc.boolean() }),
+    fc.record({ squeeze: fc.constant(true as const) }),
   ),
   { maxLength: 30 },
 );
@@ -95,6 +99,8 @@ it.each([
   { text: "#", others: ["a/+", "b"] },
 ])("feeds $text with $others every matching event once and in order, whatever the pace", async ({ text, others }) => {
   const filter = parseTopicFilter(text);
+  const other = { letGo: () => {} };
+  let squeezed = 0;
   await fc.assert(
     fc.asyncProperty(
       steps,
@@ -115,6 +121,12 @@ it.each([
         let number = 0;
         let cursor = positionZero;
         for (const step of [...history, { take: Number.MAX_SAFE_INTEGER, restart: false }]) {
+          if ("squeeze" in step) {
+            recent.held.hold(other, Number.MAX_SAFE_INTEGER);
+            recent.held.hold(other, 0);
+            squeezed += feed.peek() === undefined && !feed.isCaughtUp ? 1 : 0;
+            continue;
+          }
           if ("take" in step) {
             const taken = await takeFrom(feed, step.take);
             fed.push(...taken.map((event) => `${event.topic} ${event.sequence}`));
@@ -137,4 +149,5 @@ it.each([
     ),
     { numRuns: 200 },
   );
+  expect(squeezed).toBeGreaterThan(100);
 });

@@ -11,7 +11,8 @@ import { eventsOf } from "../batch-events.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { FeedHub } from "./feed-hub.ts";
 import type { Reader } from "./reader.ts";
-import type { Page, RecentBatches } from "./recent-batches.ts";
+import type { Holder } from "./held-batches.ts";
+import { memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
 import { LazySet } from "../../lib/lazy-collections.ts";
 
 /** What a reader asks of its feed. */
@@ -58,10 +59,12 @@ interface Slice {
  * The seam: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in which `#queuedUpTo` is the end of the
  * newest indexed block, and an offer always begins after that block.
  *
+ * A feed that is behind may let go of its queue between two turns: it has no event then until `more` has read it again.
+ *
  * Where another node may roll the index back, `after` may belong to an index that this node has not seen yet. So the feed reads nothing before
  * the generation in the store is the one of this node's progress. When that changes later, the reader is restarted with a new feed.
  */
-export class Feed implements Reader {
+export class Feed implements Reader, Holder {
   readonly #options: FeedOptions;
   readonly #filters: LazySet<TopicFilter>;
   #mode: "live" | "behind" = "behind";
@@ -70,6 +73,9 @@ export class Feed implements Reader {
   #queuedEvents = 0;
   /** Encoded bytes of the queued batches. */
   #queuedBytes = 0;
+  /** Memory of the queued batches. */
+  #keptBytes = 0;
+  #isClosed = false;
   #wake: (() => void) | undefined;
   #isConfirmed: boolean;
 
@@ -111,10 +117,30 @@ export class Feed implements Reader {
   /** Returns when {@link peek} has an event, or `signal` aborts. @throws what the store throws; call it again then. */
   async more(signal: CancelSignal): Promise<void> {
     while (this.#queue.length === 0 && !signal.aborted) {
-      if (this.#mode === "live") await this.#waitForWake(signal);
-      else if (!this.#isConfirmed) await this.#confirm(signal);
-      else await this.#catchUp(signal);
+      if (this.isCaughtUp) await this.woken(signal);
+      else await this.catchUp(signal);
     }
+  }
+
+  /** Returns when {@link peek} has an event, {@link isCaughtUp}, or `signal` aborts. @throws what the store throws; call it again then. */
+  async catchUp(signal: CancelSignal): Promise<void> {
+    while (this.#queue.length === 0 && this.#mode === "behind" && !signal.aborted) {
+      if (this.#isConfirmed) await this.#readOn(signal);
+      else await this.#confirm(signal);
+    }
+  }
+
+  /** Returns when something may have changed for a feed that {@link isCaughtUp}, or `signal` aborts. One promise is all that is kept of the wait. */
+  woken(signal: CancelSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        signal.removeEventListener("abort", settle);
+        resolve();
+      };
+      signal.addEventListener("abort", settle, { once: true });
+      this.#wake = settle;
+    });
   }
 
   addFilter(filter: TopicFilter): void {
@@ -134,6 +160,7 @@ export class Feed implements Reader {
     for (const filter of this.#filters) hub.removeFilter(groupId, filter, this);
     this.#filters.clear();
     hub.detach(groupId, this);
+    this.#isClosed = true;
     this.fallBehind();
   }
 
@@ -145,6 +172,7 @@ export class Feed implements Reader {
     if (isTooMuch) {
       this.#queuedUpTo = maxOf(this.#queuedUpTo, before(batch.firstPosition));
       this.#mode = "behind";
+      this.#hold();
     } else this.#push(batch);
   }
 
@@ -155,6 +183,15 @@ export class Feed implements Reader {
   fallBehind(): void {
     this.#queuedUpTo = this.#end;
     this.#mode = "behind";
+    this.#hold();
+  }
+
+  letGo(): void {
+    this.#queuedUpTo = this.position;
+    this.#queue.length = 0;
+    this.#queuedEvents = 0;
+    this.#queuedBytes = 0;
+    this.#keptBytes = 0;
   }
 
   wake(): void {
@@ -174,6 +211,8 @@ export class Feed implements Reader {
     if (next.from <= next.to) return;
     this.#queue.shift();
     this.#queuedBytes -= next.batch.events.byteLength;
+    this.#keptBytes -= memoryOf(next.batch);
+    this.#hold();
   }
 
   /** Queues the new events of a batch: the position may be ahead of an index that is being rebuilt, or of this node's. */
@@ -183,7 +222,14 @@ export class Feed implements Reader {
     this.#queue.push({ batch, from, to });
     this.#queuedEvents += to - from + 1;
     this.#queuedBytes += batch.events.byteLength;
+    this.#keptBytes += memoryOf(batch);
     this.#queuedUpTo = lastOf(batch);
+    this.#hold();
+  }
+
+  /** Readers that keep up share what they queue. */
+  #hold(): void {
+    if (this.#mode === "behind") this.#options.recent.held.hold(this, this.#isClosed ? 0 : this.#keptBytes);
   }
 
   /** A database that lost a part of the index has a lower generation. A read during which this node's own one changed says nothing. */
@@ -193,11 +239,11 @@ export class Feed implements Reader {
     const stored = (await findGeneration?.()) ?? own;
     if (own !== progress.generation) return;
     this.#isConfirmed = stored === own;
-    if (!this.#isConfirmed) await this.#waitForWake(signal);
+    if (!this.#isConfirmed) await this.woken(signal);
   }
 
   /** Joins the live feed when everything is read, else queues the next batch. */
-  async #catchUp(signal: CancelSignal): Promise<void> {
+  async #readOn(signal: CancelSignal): Promise<void> {
     const { recent, groupId, interest, progress, onRead } = this.#options;
     const after = this.#queuedUpTo;
     const upTo = this.#indexedUpTo();
@@ -237,18 +283,6 @@ export class Feed implements Reader {
 
   #indexedUpTo(): Position {
     return endOfBlock(Math.max(0, this.#options.progress.blockNumber));
-  }
-
-  #waitForWake(signal: CancelSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        signal.removeEventListener("abort", settle);
-        resolve();
-      };
-      signal.addEventListener("abort", settle, { once: true });
-      this.#wake = settle;
-    });
   }
 }
 

@@ -8,9 +8,15 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
+import { HeldBatches } from "./held-batches.ts";
 
 /** Estimated memory of a decoded event beside its bytes, and of an empty page, in bytes. */
 const overheadBytes = 512;
+
+/** Estimated memory of a batch and its decoded events. */
+export function memoryOf({ count, events }: EventBatch): number {
+  return count * overheadBytes + events.byteLength;
+}
 
 /** Every batch of a topic, or of all topics, with an event after `after` and up to `upTo`. */
 export interface Page {
@@ -50,6 +56,8 @@ export interface RecentBatchesOptions {
  * reads are in progress.
  */
 export class RecentBatches {
+  /** What feeds keep of these pages. */
+  readonly held: HeldBatches;
   readonly #options: RecentBatchesOptions;
   readonly #semaphore: Semaphore;
   /** Pages by topic, ascending by `after`. */
@@ -62,6 +70,7 @@ export class RecentBatches {
 
   constructor(options: RecentBatchesOptions) {
     this.#options = options;
+    this.held = new HeldBatches(options.limits.heldBytesMax);
     this.#semaphore = new Semaphore(options.limits.feedReadsMax);
   }
 
@@ -137,7 +146,7 @@ function keyOf(groupId: GroupId, topic: TopicName | undefined): string {
 }
 
 function bytesOf(batches: readonly EventBatch[]): number {
-  return batches.reduce((sum, { count, events }) => sum + count * overheadBytes + events.byteLength, overheadBytes);
+  return batches.reduce((sum, batch) => sum + memoryOf(batch), overheadBytes);
 }
 
 /** The last page that begins at `after` or before. */

@@ -28,8 +28,16 @@ export class BlockRepair {
     this.#options = options;
   }
 
-  /** Checks one block against its hashes and repairs it if it is damaged. A block that is known to be damaged is not read again. */
+  /**
+   * Checks a block against its hashes and repairs it if it is damaged. Its header is held against the parent hash in the next block, so that block is
+   * checked too. A block that is known to be damaged is not read again.
+   */
   async inspect(blockNumber: number): Promise<BlockState> {
+    const states = [await this.#inspectOne(blockNumber), await this.#inspectOne(blockNumber + 1)];
+    return states.find((state) => state === "damaged") ?? states.find((state) => state === "repaired") ?? "intact";
+  }
+
+  async #inspectOne(blockNumber: number): Promise<BlockState> {
     const { chainCheck, chainDamage } = this.#options;
     if (chainDamage.has(blockNumber)) return "damaged";
     const checked = await chainCheck.check(blockNumber);

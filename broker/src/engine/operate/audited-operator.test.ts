@@ -100,6 +100,29 @@ it("writes down an order by its kind, and no dry run", async () => {
   ]);
 });
 
+it("writes down orders for dead letters, with the event where they name one, and who looks at them", async () => {
+  const [id] = (await subscribeTwice()) as [string];
+  await operator.listDeadLetters(by("admin"), id, page);
+  await operator.orderSubscription(by("admin"), id, {
+    order: { kind: "discard", eventId: undefined },
+    isDryRun: false,
+  });
+  const eventId = "ca978112-1-1";
+  const order = { kind: "redeliver", eventId } as const;
+  await expect(operator.orderSubscription(by("admin"), id, { order, isDryRun: false })).rejects.toThrow(
+    "no dead letter",
+  );
+  const line = { principal: "admin", subscriptionId: id };
+  expect(lines.filter(({ outcome }) => outcome !== "begun")).toMatchObject([
+    { ...line, action: "list dead letters", outcome: "done" },
+    { ...line, action: "discard", outcome: "done" },
+    { ...line, action: "redeliver", outcome: "failed", eventId },
+  ]);
+  lines.length = 0;
+  await expect(operator.listDeadLetters(by("client"), id, page)).rejects.toThrow("not allowed");
+  await expect(operator.orderSubscription(by("client"), id, { order, isDryRun: false })).rejects.toThrow("not allowed");
+});
+
 it("writes down each subscription that an order for a search changed", async () => {
   const made = await subscribeTwice();
   await settle(operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page }));

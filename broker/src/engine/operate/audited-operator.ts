@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
@@ -46,6 +47,11 @@ export class AuditedOperator implements Operator {
   getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
     const audited = { caller, action: "show subscription", subject: { subscriptionId: id } };
     return this.#look(audited, () => this.#calls.getSubscription(caller, id));
+  }
+
+  listDeadLetters(caller: Caller, id: string, page: PageCall): Promise<Page<DeadLetter>> {
+    const audited = { caller, action: "list dead letters", subject: { subscriptionId: id } };
+    return this.#look(audited, () => this.#calls.listDeadLetters(caller, id, page));
   }
 
   orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {

@@ -36,7 +36,7 @@ class AuditedOrders implements Orders {
   async order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult> {
     if (call.isDryRun) return this.#operator.order(id, call);
     const action = call.order.kind;
-    const subject = { subscriptionId: id };
+    const subject = { subscriptionId: id, ...("eventId" in call.order && { eventId: call.order.eventId }) };
     this.#trail.begun(caller, action, subject);
     try {
       const result = await this.#operator.order(id, call);

@@ -1,3 +1,4 @@
+import type { EventId } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
 import type { Event } from "../../domain/event.ts";
@@ -52,6 +53,8 @@ export interface SubscriptionDetails extends SubscriptionView {
   readonly waitingSince: number | undefined;
   /** When the next attempt is due; undefined unless this node waits for it. */
   readonly nextAttemptAt: number | undefined;
+  /** Number of its dead letters. */
+  readonly deadLetters: number;
   /** Attempts of this node, the newest first. */
   readonly attempts: readonly AttemptRecord[];
 }
@@ -74,7 +77,14 @@ export type SubscriptionOrder =
   /** Changes what is delivered, and where and how. */
   | { readonly kind: "change"; readonly change: DeliveryChange }
   /** Sends a test event now, in whatever state it is. */
-  | { readonly kind: "test" };
+  | { readonly kind: "test" }
+  | LettersOrder;
+
+/** Delivers dead letters again, or removes them: that of one event, or all if left out. */
+export interface LettersOrder {
+  readonly kind: "redeliver" | "discard";
+  readonly eventId: string | undefined;
+}
 
 /** What to change of a subscription; what is undefined stays. */
 export interface DeliveryChange extends DeliveryOptionsCall {
@@ -98,12 +108,21 @@ export interface OrderCall {
 /** What an order concerned, or would concern. */
 export interface OrderResult {
   readonly id: Subscription["id"];
-  /** Matching events that are skipped, delivered again, or wait. */
+  /** Matching events that are skipped, delivered again, or wait; of an order for dead letters, those that it removed. */
   readonly events: number;
+  /** Undefined of any other order. */
+  readonly letters?: LettersResult | undefined;
   /** How a test event was taken; undefined of any other order. */
   readonly test?: TestResult | undefined;
   /** Why the order was refused; undefined if it was not. */
   readonly error?: unknown;
+}
+
+/** What an order leaves of the dead letters of a subscription. */
+export interface LettersResult {
+  readonly left: number;
+  /** The newest attempt that failed. */
+  readonly failure?: { readonly eventId: EventId; readonly reason: string } | undefined;
 }
 
 /** How a test event was taken, and how long that took. */

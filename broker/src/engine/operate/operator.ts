@@ -1,4 +1,5 @@
 import type { Pauses } from "../../lib/time-slices.ts";
+import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
@@ -35,6 +36,8 @@ import type { TopicFinder } from "./topic-finder.ts";
 export interface Operator {
   searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>>;
   getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails>;
+  /** Events that the subscription was skipped past. */
+  listDeadLetters(caller: Caller, id: string, page: PageCall): Promise<Page<DeadLetter>>;
   /** Carries out an order, or says what it would concern. Any node does. */
   orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult>;
   /** The same for a page of those that a search finds. An order that is refused does not keep the others from being carried out. */
@@ -88,6 +91,11 @@ export class GuardedOperator implements Operator {
   async getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
     this.#authorize(caller);
     return this.#options.finder.get(id, this.#pausesFor(caller));
+  }
+
+  async listDeadLetters(caller: Caller, id: string, page: PageCall): Promise<Page<DeadLetter>> {
+    this.#authorize(caller);
+    return this.#options.finder.listDeadLetters(id, page);
   }
 
   async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {

@@ -1,5 +1,7 @@
 import { BrokerError, quote } from "@stele/wire";
+import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { NodeId } from "../../domain/node.ts";
+import { fromStored, type Position } from "../../domain/position.ts";
 import { parseAnySubscriptionId, type Subscription } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -82,8 +84,21 @@ export class SubscriptionFinder {
       ...view,
       waitingSince: await this.#waitingSince(view, slices),
       nextAttemptAt: workers.find(id)?.nextAttemptAt,
+      deadLetters: await this.#options.store.deadLetters.count(id),
       attempts: history.of(id),
     };
+  }
+
+  /** By position. @throws BrokerError 100503 to 100505; 200001 for the page. */
+  async listDeadLetters(text: string, { after, limit }: PageCall): Promise<Page<DeadLetter>> {
+    const { store, progressWriter } = this.#options;
+    const id = parseAnySubscriptionId(text);
+    if ((await store.findSubscription(id)) === undefined) {
+      throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    }
+    await progressWriter.flush();
+    const items = await store.deadLetters.list(id, { after: after === undefined ? undefined : toPlace(after), limit });
+    return { items, next: items.length < limit ? undefined : items.at(-1)?.position.toString() };
   }
 
   /** Counts the events of all together. */
@@ -134,6 +149,13 @@ export class SubscriptionFinder {
       failingBefore: failingMsMin === undefined ? undefined : this.#options.clock.now() - failingMsMin + 1,
     };
   }
+}
+
+/** `next` of a page of dead letters. */
+function toPlace(text: string): Position {
+  const place = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(place)) return fromStored(place);
+  throw new BrokerError("parameterInvalid", { details: '"cursor" is none of this list' });
 }
 
 function receiversAt(host: string): readonly string[] {

@@ -26,7 +26,8 @@ import { PendingCounts } from "../query/pending-counts.ts";
 import type { Ownership } from "../subscribe/ownership.ts";
 import { SubscriptionQuota } from "../subscribe/subscription-quota.ts";
 import { Deadline } from "../time.ts";
-import type { OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
+import type { LettersOrder, OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
+import { DeadLetterOrders, type DeadLetterOrdersOptions } from "./dead-letter-orders.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { findNextMatch } from "./next-match.ts";
 import type { Places } from "./places.ts";
@@ -37,15 +38,16 @@ const triesMax = 10;
 /** Time for an attempt in progress, in milliseconds, before the order takes effect. */
 const attemptGraceMs = 1_000;
 
-export interface SubscriptionOperatorOptions extends DeliveryChangesOptions {
+export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omit<DeadLetterOrdersOptions, "access"> {
   readonly store: Store;
   readonly groups: Groups;
   readonly logger: Logger;
+  readonly access: DeliveryChangesOptions["access"] & DeadLetterOrdersOptions["access"];
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly ownership: Ownership;
   readonly places: Places;
-  readonly sink: Pick<Sink, "checkTarget" | "test">;
+  readonly sink: Sink;
   readonly clock: Clock;
   readonly limits: EngineLimits;
   /** Called after a subscription was paused or resumed. */
@@ -88,11 +90,13 @@ export class SubscriptionOperator {
   readonly #options: SubscriptionOperatorOptions;
   readonly #changes: DeliveryChanges;
   readonly #quota: SubscriptionQuota;
+  readonly #letters: DeadLetterOrders;
 
   constructor(options: SubscriptionOperatorOptions) {
     this.#options = options;
     this.#changes = new DeliveryChanges(options);
     this.#quota = new SubscriptionQuota(options);
+    this.#letters = new DeadLetterOrders(options);
   }
 
   /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; of a place as {@link Places.find}. */
@@ -100,6 +104,7 @@ export class SubscriptionOperator {
     const id = parseAnySubscriptionId(text);
     if (call.order.kind === "test") return this.#test(id, call.isDryRun);
     if (call.isDryRun) return this.#judgeOne(id, call);
+    if (isForLetters(call.order)) return this.#orderLetters(id, call.order, call.slices);
     const first = await this.#aim(await this.#findCurrent(id), call);
     const { turns, ownership } = this.#options;
     return turns.run(id, async () => {
@@ -122,7 +127,8 @@ export class SubscriptionOperator {
       try {
         const current = await this.#findCurrent(id);
         const aim = await this.#aim(current, call);
-        if (call.order.kind === "test") judged.push({ id });
+        if (isForLetters(call.order)) judged.push(await this.#judgeLetters(id, call.order));
+        else if (call.order.kind === "test") judged.push({ id });
         else judged.push({ id, count: addConcerned(counts, current, this.#toMove(current, aim)) });
       } catch (error) {
         judged.push({ id, error });
@@ -135,6 +141,20 @@ export class SubscriptionOperator {
       events: count?.() ?? 0,
       ...(error !== undefined && { error }),
     }));
+  }
+
+  async #judgeLetters(id: SubscriptionId, order: LettersOrder) {
+    const due = await this.#letters.count(id, order);
+    return { id, count: () => due };
+  }
+
+  async #orderLetters(id: SubscriptionId, order: LettersOrder, slices: Pauses): Promise<OrderResult> {
+    const find = async (): Promise<CallbackSubscription> => {
+      const found = toCallback(await this.#find(id));
+      checkState(found, order);
+      return found;
+    };
+    return this.#letters.carryOut(id, order, { find, slices, group: this.#groupOf(await find()) });
   }
 
   async #judgeOne(id: SubscriptionId, call: CountedOrder): Promise<OrderResult> {
@@ -282,13 +302,17 @@ function toCallback(found: Subscription): CallbackSubscription {
 
 /** @throws BrokerError 100507. */
 function checkState({ state }: Subscription, { kind }: Pick<SubscriptionOrder, "kind">): void {
-  if (state === "locked" && kind !== "pause" && kind !== "change") {
+  if (state === "locked" && kind !== "pause" && kind !== "change" && kind !== "discard") {
     const details = "its secret cannot be opened any more: its owner has to subscribe again with the secret";
     throw new BrokerError("subscriptionHeld", { details });
   }
-  if (state === "paused" && kind === "retry") {
+  if (state === "paused" && (kind === "retry" || kind === "redeliver")) {
     throw new BrokerError("subscriptionHeld", { details: "it is paused: resume it" });
   }
+}
+
+function isForLetters(order: SubscriptionOrder): order is LettersOrder {
+  return order.kind === "redeliver" || order.kind === "discard";
 }
 
 function stateAfter({ state }: Subscription, { kind }: SubscriptionOrder): Pick<SubscriptionMove, "state"> {

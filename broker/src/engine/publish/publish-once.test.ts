@@ -35,6 +35,12 @@ function published(chain: MemoryChain = engine.chain): readonly string[] {
   );
 }
 
+/** A publish that is part of a span. */
+function traced(span: number): PublishCall {
+  const trace = `00-${"a".repeat(32)}-${String(span).padStart(16, "0")}-01`;
+  return call("k", "text", { extensions: [["svc-traceparent", trace]] });
+}
+
 /** A chain whose ledger's append can be made to end otherwise. */
 function createFailingChain(clock = new VirtualClock()) {
   const chain = new MemoryChain({ clock });
@@ -80,6 +86,17 @@ describe("a publish with a key", () => {
       ["svc-a", "1"],
       ["svc-token", expect.stringMatching(/^[0-9a-f-]{36}$/)],
     ]);
+  });
+
+  it("returns the same event to a repeat that is part of another trace, also after a time-out", async () => {
+    const { chain, append, state } = createFailingChain();
+    await start({ chain, append });
+    state.next = "commit, then time out";
+    const first = await send(traced(1));
+    const second = await send(traced(2));
+    expect([first.status, second.status]).toEqual(["TIMEOUT", "SUCCESS"]);
+    expect(await send(traced(3))).toEqual(second);
+    expect(published(chain)).toEqual(["text"]);
   });
 
   it("returns the same answer as repeats that arrive while it is in progress", async () => {

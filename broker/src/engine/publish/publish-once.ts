@@ -15,7 +15,7 @@ import { isKeyFree, type KeyedPublish, NamedPublish, type NamedPublishOptions } 
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import type { PublishFate } from "./publish-fate.ts";
-import { toIdentity } from "./publish-identity.ts";
+import { toIdentity, toSessionIdentity } from "./publish-identity.ts";
 import type { TokenSearch } from "./token-search.ts";
 
 /** Longest publish key, in characters. */
@@ -75,7 +75,8 @@ export class PublishOnce {
       throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
     }
     const { content, extensions } = payload;
-    const identity = session === undefined ? extensions : toIdentity(extensions, extensionPrefix);
+    const toOwn = session === undefined ? toIdentity : toSessionIdentity;
+    const identity = toOwn(extensions, extensionPrefix);
     const digest = publishDigest({ topic: name, content, extensions: identity });
     const id = JSON.stringify([scope, key]);
     const known = this.#current.get(id);

@@ -10,7 +10,7 @@ import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
-import { toIdentity } from "./publish-identity.ts";
+import { toIdentity, toSessionIdentity } from "./publish-identity.ts";
 
 /** Topics of one group that are searched for tokens at once; other topics wait. */
 const searchesAtOnceMax = 2;
@@ -133,7 +133,7 @@ export class TokenSearch {
     if (token === undefined || wanted === undefined || event.position <= wanted.after) return;
     const extensions = event.extensions.filter(([key]) => key !== tokenKey);
     // A session's publish is known by fewer extensions.
-    const identities = [extensions, toIdentity(extensions, this.#options.extensionPrefix)];
+    const identities = [toIdentity, toSessionIdentity].map((toOwn) => toOwn(extensions, this.#options.extensionPrefix));
     if (!identities.some((one) => publishDigest({ ...event, extensions: one }) === wanted.row.digest)) return;
     open.delete(token);
     const { topic, sequence, blockNumber } = event;

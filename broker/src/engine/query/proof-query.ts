@@ -61,7 +61,7 @@ export class ProofQuery {
       if (state === undefined) throw error;
       // A look of somebody else may have repaired what is intact now.
       if (state !== "damaged") return group.ledger.findProof(place, signal);
-      const details = `block ${place.blockNumber} is damaged in the chain's file; health says what to restore`;
+      const details = `block ${place.blockNumber}, or the next one, is damaged in the chain's file; health says what to restore`;
       throw new BrokerError("proofUnavailable", { details, cause: error });
     }
   }

@@ -45,7 +45,7 @@ interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgo
  * receive leave the window, where they would take the place of others for ever.
  */
 export function createConnection(
-  { parts, ...order }: ConnectionOrder,
+  { parts, peer, windowMax, outgoing }: ConnectionOrder,
   window: DeliveryWindow,
   { cursor, taken }: Pick<SessionState, "cursor" | "taken">,
 ): Connection {
@@ -57,7 +57,9 @@ export function createConnection(
   const repeats = new LazyMap<Position, InFlight>();
   for (const entry of inFlight(window, "stream")) repeats.set(entry.position, entry);
   return {
-    ...order,
+    peer,
+    windowMax,
+    outgoing,
     reading: undefined,
     readUpTo: cursor,
     held: new LazySet(received.map(({ ticket }) => ticket)),

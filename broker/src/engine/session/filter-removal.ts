@@ -1,5 +1,4 @@
 import type { SubscriptionId } from "../../domain/subscription.ts";
-import { ownerOf } from "../access/caller.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { SessionName, SessionStore } from "../../ports/session-store.ts";
 import type { Connected } from "./connected.ts";
@@ -43,8 +42,8 @@ export class FilterRemoval {
   }
 
   #findConnected(id: SubscriptionId): Found | undefined {
-    for (const [name, { session, principal }] of this.#parts.connected) {
-      if (session.hasFilterId(id)) return { name, owner: ownerOf(principal) };
+    for (const [name, { session, ownedBy }] of this.#parts.connected) {
+      if (session.hasFilterId(id)) return { name, owner: ownedBy };
     }
     return undefined;
   }

@@ -1,6 +1,8 @@
+import { LazySet } from "../../lib/lazy-collections.ts";
+
 /** What the end of a connection waits for before it is written, and before another connection of this node gets the session. */
 export class Lingering {
-  readonly #pending = new Set<Promise<void>>();
+  readonly #pending = new LazySet<Promise<void>>();
 
   /** `until` must not reject. */
   add(until: Promise<void>): void {

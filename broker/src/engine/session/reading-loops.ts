@@ -94,7 +94,10 @@ export class ReadingLoops implements Reading {
     const isHeldBack = (): boolean => !retained.isEmpty || rejections.isHoldingBack;
     while (!signal.aborted) {
       // No turn between events that are in memory: what leaves for one client in a turn goes in one write.
-      if (feed.peek() === undefined) await waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
+      if (feed.peek() === undefined && !feed.isCaughtUp)
+        await waiting.untilDone({ what: stuck.live, signal }, () => feed.catchUp(signal));
+      // Most connections wait here, so one promise has to do.
+      if (feed.isCaughtUp) await feed.woken(signal);
       while (!signal.aborted && (isHeldBack() || !hasRoom(this.#connection))) await waiting.woken();
       const event = feed.peek();
       if (event === undefined || signal.aborted) continue;

@@ -6,7 +6,7 @@ import { type Connection, heldThrough } from "./connection.ts";
 import type { Waiting, WaitingParts } from "./waiting.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 
-export interface RejectionsParts extends WaitingParts {
+export interface RejectionsParts extends Pick<WaitingParts, "clock" | "limits" | "logger"> {
   readonly window: DeliveryWindow;
   readonly waiting: Waiting;
   readonly isSuspended: boolean;

@@ -7,7 +7,8 @@ import type { Giver } from "./giver.ts";
 import type { RetainedParts } from "./retained.ts";
 import { stuck, type Waiting } from "./waiting.ts";
 
-export interface RepeaterParts extends Pick<RetainedParts, "groupId" | "progress" | "retainedReads" | "mayReceive"> {
+export interface RepeaterParts {
+  readonly reads: Pick<RetainedParts, "groupId" | "progress" | "retainedReads" | "mayReceive">;
   readonly window: DeliveryWindow;
   readonly waiting: Waiting;
   readonly giver: Giver;
@@ -29,8 +30,9 @@ export class Repeater {
     entry: InFlight,
     { connection, signal }: { readonly connection: Connection; readonly signal: CancelSignal },
   ): Promise<boolean> {
-    const { window, waiting, giver, retainedReads, filtersOf, onVanished, mayReceive } = this.#parts;
-    const find = (): Promise<Event | undefined> => retainedReads.find(this.#parts, entry);
+    const { reads, window, waiting, giver, filtersOf, onVanished } = this.#parts;
+    const { retainedReads, mayReceive } = reads;
+    const find = (): Promise<Event | undefined> => retainedReads.find(reads, entry);
     const event = await waiting.untilDone({ what: stuck.repeated, signal }, find);
     while (!signal.aborted && !hasRoom(connection)) await waiting.woken();
     if (signal.aborted) return false;

@@ -32,6 +32,33 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
+/** Field by field: see `toFeedOptions`. */
+export function toSessionParts(
+  group: Omit<ReaderParts, "retainedReads">,
+  own: MembershipsParts & Pick<SessionParts, "retainedReads">,
+): SessionParts {
+  const { groupId, progress, slices, extensionPrefix, mayReceive, clock, logger, limits, troubles } = group;
+  const { store, eventIds, createFeed } = group;
+  const { retainedReads, shares, mayReceiveAll } = own;
+  return {
+    groupId,
+    progress,
+    slices,
+    extensionPrefix,
+    mayReceive,
+    clock,
+    logger,
+    limits,
+    troubles,
+    store,
+    eventIds,
+    createFeed,
+    retainedReads,
+    shares,
+    mayReceiveAll,
+  };
+}
+
 /** A session as it is taken up. */
 export interface SessionOrigin {
   readonly id: SessionId;

@@ -83,13 +83,25 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#retained = new RetainedEvents(parts);
     for (const pending of origin.underWay.retained) this.#retained.resume(pending);
     this.#waiting = new Waiting(parts, `session ${origin.id}`);
-    const shared = { ...parts, ...origin.underWay, id: origin.id, filters: this.#filters, waiting: this.#waiting };
-    this.#giver = new Giver({ ...shared, isStored: () => this.isStored, onChanged: () => this.#changed() });
-    this.#rejections = new Rejections(shared);
+    const [filters, window, waiting] = [this.#filters, this.#window, this.#waiting];
+    const { eventIds, clock, limits, logger, groupId, progress, retainedReads, mayReceive, slices } = parts;
+    const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
+    this.#giver = new Giver({ filters, window, eventIds, isStored, onChanged });
+    const { id, underWay } = origin;
+    this.#rejections = new Rejections({
+      id,
+      window,
+      waiting,
+      isSuspended: underWay.isSuspended,
+      clock,
+      limits,
+      logger,
+    });
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
-    const repeater = new Repeater({ ...shared, giver: this.#giver, filtersOf, onVanished });
-    const { window, waiting, slices } = shared;
+    const giver = this.#giver;
+    const reads = { groupId, progress, retainedReads, mayReceive };
+    const repeater = new Repeater({ reads, window, waiting, giver, filtersOf, onVanished });
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
       hasRoom: () => hasRoomBeside(this.#connection, this.#window.size + this.#shared.reserved),

@@ -21,7 +21,7 @@ import { LostAttaches } from "./lost-attaches.ts";
 import type { EndReason, Peer } from "./peer.ts";
 import { RetainedReads } from "./retained-reads.ts";
 import { Session } from "./session.ts";
-import type { ReaderParts, SessionsParts } from "./session-parts.ts";
+import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
 import { SessionClaims } from "./session-claims.ts";
 import { beginningOf, decodeUnderWay, nothingUnderWay, storedOf, takenUp } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
@@ -51,7 +51,7 @@ export class Sessions implements Readers {
   readonly #sweeper: SessionSweeper;
   readonly writer: SessionWriter;
   readonly #shares: ReadonlyMap<GroupId, Shares>;
-  readonly #toReaderParts: (...args: Parameters<SessionsParts["toSessionParts"]>) => ReaderParts;
+  readonly #retainedReads: RetainedReads;
   readonly #unreleased = new Unreleased();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
@@ -78,8 +78,9 @@ export class Sessions implements Readers {
     const look = (groupId: GroupId): void => this.#sharesOf(groupId).look();
     this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, look });
     const retainedReads = new RetainedReads(parts);
-    this.#toReaderParts = (groupId, mayReceive) => ({ ...parts.toSessionParts(groupId, mayReceive), retainedReads });
-    const ofShares = { ...parts, signal, toShareParts: (id: GroupId) => this.#toReaderParts(id, () => true) };
+    this.#retainedReads = retainedReads;
+    const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
+    const ofShares = { ...parts, signal, toShareParts };
     this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, ofShares)]));
   }
 
@@ -222,7 +223,8 @@ export class Sessions implements Readers {
     claimed: SessionGranted,
   ): Session {
     const mayReceiveAll = this.#parts.access.receiverFor(principal, group.id);
-    const parts = { ...this.#toReaderParts(group.id, mayReceiveAll), shares: this.#sharesOf(group.id), mayReceiveAll };
+    const own = { retainedReads: this.#retainedReads, shares: this.#sharesOf(group.id), mayReceiveAll };
+    const parts = toSessionParts(this.#parts.toSessionParts(group.id, mayReceiveAll), own);
     const resumed = claimed.status === "resumed" ? claimed.current : undefined;
     const stored = storedOf(claimed);
     return new Session(parts, {

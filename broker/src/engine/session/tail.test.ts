@@ -123,7 +123,7 @@ it("is in no listing, and keeps nothing in the store", async () => {
 });
 
 describe("a reorganisation", () => {
-  it("is told to a tail before the events of the new branch", async () => {
+  it("reaches a tail before the events of the new branch", async () => {
     const peer = await tail();
     await engine.publishMany("a", 3);
     const before = engine.chain.head - 2;

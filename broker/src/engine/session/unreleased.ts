@@ -1,4 +1,5 @@
 import type { SessionId, StoredSession } from "../../ports/session-store.ts";
+import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { ConnectedSession } from "../broker.ts";
 
 /** Packet identifiers that are kept, about 200 bytes each. */
@@ -52,7 +53,7 @@ export class Unreleased {
     const kept = this.#bySession.get(id);
     this.forget(id);
     if (kept !== undefined && former !== undefined && isNext(kept, former)) return kept;
-    return { outcomes: new Map(), keys: { id, epoch: 0 } };
+    return { outcomes: new LazyMap(), keys: { id, epoch: 0 } };
   }
 
   forget(id: SessionId): void {

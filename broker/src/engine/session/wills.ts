@@ -4,12 +4,20 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
+import { CountedOpening, type TopicQuota } from "../access/topic-quota.ts";
 import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../broker.ts";
+import type { Groups } from "../group.ts";
 
 export interface WillsParts {
   readonly access: Access;
+  readonly topicQuota: Pick<TopicQuota, "reserve">;
+  readonly groups: Pick<Groups, "get">;
   readonly inlet: {
-    submit(call: PublishCall, onSettled: OnSettled, options: { readonly mayOpen: (() => void) | undefined }): void;
+    submit(
+      call: PublishCall,
+      onSettled: OnSettled,
+      options: { readonly mayOpen: (() => Promise<void>) | undefined },
+    ): void;
   };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,8 +48,8 @@ export class Wills {
     const { call } = will;
     try {
       access.authorize(caller, "publish", call);
-      const mayOpen = will.opensTopic ? (): void => access.authorize(caller, "open", call) : undefined;
-      const outcome = await this.#submit({ ...call, ...name, extensions: this.#extensionsOf(will) }, mayOpen);
+      const named = { ...call, ...name, extensions: this.#extensionsOf(will) };
+      const outcome = await this.#submit(named, will.opensTopic ? caller : undefined);
       if (outcome.status === "REFUSED") throw outcome.error;
       return outcome.status === "SUCCESS";
     } catch (error) {
@@ -50,8 +58,25 @@ export class Wills {
     }
   }
 
-  #submit(call: PublishCall, mayOpen: (() => void) | undefined): Promise<PublishOutcome> {
-    return new Promise((resolve) => this.#parts.inlet.submit(call, resolve, { mayOpen }));
+  /** Opens the topic for `opener` where it is missing. */
+  #submit(call: PublishCall, opener: Caller | undefined): Promise<PublishOutcome> {
+    const opening = new CountedOpening();
+    const mayOpen = opener && (() => this.#mayOpen(opener, call, opening));
+    return new Promise((resolve) => {
+      const settled: OnSettled = (outcome) => {
+        opening.settled(outcome);
+        resolve(outcome);
+      };
+      this.#parts.inlet.submit(call, settled, { mayOpen });
+    });
+  }
+
+  /** @throws BrokerError 100702, 200301. */
+  async #mayOpen(opener: Caller, call: PublishCall, opening: CountedOpening): Promise<void> {
+    const { access, groups, topicQuota } = this.#parts;
+    access.authorize(opener, "open", call);
+    const { id: groupId } = groups.get(call.groupId);
+    await opening.begin(topicQuota.reserve(opener, { groupId, name: call.topic }));
   }
 
   /** A time to live counts from now. */

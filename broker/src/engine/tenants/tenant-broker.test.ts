@@ -160,6 +160,13 @@ it("a tenant has no rights to the broker as a whole, whatever its rules say", as
   expect(() => calls.authorize(by("operator"), "administer")).not.toThrow();
 });
 
+const ask = (topic: string) => () => calls.authorize(by("acme"), "subscribe", { groupId, topic });
+
+it("a right is asked for by the tenant's names, and refused by them", () => {
+  for (const topic of ["x", "#", "$x"]) expect(ask(topic), topic).not.toThrow();
+  expect(ask("$share/s/#")).toThrow(/^not allowed: subscribe "\$share\/s\/#"$/);
+});
+
 it("topics of the operator that a tenant cannot name do not reach its filters, its pages, or its callbacks", async () => {
   await subscribe("acme", "#");
   const [peer] = await attach("acme", "#");

@@ -6,8 +6,10 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { AnswerStream } from "../in-flight/answer-stream.ts";
 import type { FindHolding } from "../in-flight/in-flight.ts";
+import { consolePath, wantsPage } from "../shared/console-path.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
+import { addVary } from "../shared/vary.ts";
 import { toSkippedListing } from "./listing.ts";
 import { SharedListing } from "./shared-listing.ts";
 
@@ -28,6 +30,8 @@ export interface AdminOptions {
   readonly defaultGroup: string;
   /** Whether the chain is served too. */
   readonly hasChain: boolean;
+  /** Whether the console is served too. */
+  readonly hasConsole: boolean;
   /** Whether the server is closing, so that no new work should be sent to it. */
   readonly isClosing: () => boolean;
   /** host:port under which the listing names this node. */
@@ -65,7 +69,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
   );
   app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
   // Under a context segment Fastify serves it with and without the last slash.
-  app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
+  app.get("/", (request, reply) => sendIndex(request, reply, options));
 }
 
 function registerOperators(app: FastifyInstance, options: AdminOptions, callerOf: CallerOf): void {
@@ -160,7 +164,15 @@ function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" |
   return groups.some(({ ready }) => ready) ? "partly ready" : "not ready";
 }
 
-function toIndex({ basePath, version, defaultGroup, hasChain, audience }: AdminOptions) {
+/** A person gets the console, and a program the addresses. */
+function sendIndex(request: FastifyRequest, reply: FastifyReply, options: AdminOptions): FastifyReply {
+  if (!options.hasConsole) return sendJson(reply, toIndex(options));
+  addVary(reply, "accept");
+  if (!wantsPage(request.headers.accept)) return sendJson(reply, toIndex(options));
+  return reply.header("cache-control", "no-store").redirect(`${options.basePath}${consolePath}/`);
+}
+
+function toIndex({ basePath, version, defaultGroup, hasChain, hasConsole, audience }: AdminOptions) {
   const forClients = { rest: `${basePath}/rest/`, jsonrpc: `${basePath}/jsonrpc`, tail: `${basePath}/tail` };
   const forOperators = {
     subscriptions: `${basePath}/admin/listSubscription`,
@@ -174,6 +186,7 @@ function toIndex({ basePath, version, defaultGroup, hasChain, audience }: AdminO
     defaultGroup,
     ...(audience === "operators" ? {} : forClients),
     ...(hasChain ? { chain: `${basePath}/chain` } : {}),
+    ...(hasConsole ? { console: `${basePath}${consolePath}/` } : {}),
     ...(audience === "clients" ? {} : forOperators),
     openapi: `${basePath}/openapi.json`,
     live: `${basePath}/health/live`,

@@ -11,6 +11,8 @@ export interface CallerGuardOptions {
   readonly allowedOrigins: readonly string[];
   /** Whether a request is for operators alone: pages of other origins may not call then, whatever is allowed. */
   readonly isForOperators: (request: FastifyRequest) => boolean;
+  /** Whether a request only opens a page that every link may open. */
+  readonly isOpenLink: (request: FastifyRequest) => boolean;
   readonly logger: Logger;
 }
 
@@ -18,13 +20,15 @@ export interface CallerGuardOptions {
  * Builds the check before every route, unknown paths included: it answers 403 to pages and hosts that may not call, and CORS preflights. True when
  * the request is answered. No byte of a body is read before.
  */
-export function createCallerGuard({ allowedHosts, allowedOrigins, isForOperators, logger }: CallerGuardOptions) {
+export function createCallerGuard({ allowedHosts, allowedOrigins, logger, ...options }: CallerGuardOptions) {
   const origins = new OriginRule(allowedOrigins);
   const rule = new CallerRule({ allowedHosts, origins });
   const operatorsRule = new CallerRule({ allowedHosts, origins: undefined });
   return (request: FastifyRequest, reply: FastifyReply): boolean => {
-    const isOperators = isOfPage(request.raw) && isForOperators(request);
-    const details = (isOperators ? operatorsRule : rule).findRefusal(request.raw);
+    const isPage = isOfPage(request.raw);
+    const applied = isPage && options.isForOperators(request) ? operatorsRule : rule;
+    const isOpen = isPage && options.isOpenLink(request);
+    const details = isOpen ? applied.findHostFault(request.raw) : applied.findRefusal(request.raw);
     if (details === undefined) return answerCors(request, reply, origins);
     // Without its body the connection cannot carry another request.
     reply.status(403).header("connection", "close");

@@ -35,10 +35,11 @@ export class CallerRule {
 
   /** Why a request is not served; undefined when it is. Looks at its head alone. */
   findRefusal(request: IncomingMessage): string | undefined {
-    return this.#findHostFault(request) ?? this.#findPageFault(request) ?? findLoop(request);
+    return this.findHostFault(request) ?? this.#findPageFault(request) ?? findLoop(request);
   }
 
-  #findHostFault({ headers, rawHeaders, url = "" }: IncomingMessage): string | undefined {
+  /** Why no page of this host is served; undefined where it is one of this broker's. */
+  findHostFault({ headers, rawHeaders, url = "" }: IncomingMessage): string | undefined {
     const { host } = headers;
     if (url[0] !== "/") {
       const target = absoluteTarget.exec(url)?.[1];

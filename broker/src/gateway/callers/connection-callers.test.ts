@@ -7,6 +7,7 @@ import { RuleSet } from "../../engine/access/rule-set.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { toPost } from "../testing/raw-http.ts";
 import { serve } from "../testing/serve.ts";
+import { whenClosed } from "../testing/when-closed.ts";
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
 const json = { "content-type": "application/json" };
@@ -134,6 +135,75 @@ it("makes one caller for each credential of a connection, and asks again for one
   expect(kinds).toEqual(["one", "one", "two", "one", "rejected", "rejected"]);
   expect(server.callers[0]).toBe(server.callers[3]);
   expect(asked).toEqual(["one", "two", "one", "wrong", "wrong"]);
+});
+
+const withHeaders = (request: string, headers: Readonly<Record<string, string>>): string =>
+  request.replace(
+    "\r\n\r\n",
+    `\r\n${Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join("")}\r\n`,
+  );
+
+async function send(url: string, requests: readonly string[]): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  for (const request of requests) socket.write(request);
+  socket.end(withHeaders(get("/"), { connection: "close" }));
+  await once(socket.resume(), "close");
+}
+
+it.each([
+  [["127.0.0.0/8"], ["192.0.2.7", "192.0.2.8", "192.0.2.7", "127.0.0.1"]],
+  [["10.0.0.0/8"], ["127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"]],
+  [[], ["127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"]],
+])("with the trusted proxies %j, forwarded addresses make the callers %j", async (trustedProxies, addresses) => {
+  const origins: (string | undefined)[] = [];
+  const rejected: Principal = { kind: "rejected", reason: "wrong" };
+  const operations = {
+    authenticate: (_: string | undefined, { address }: { readonly address: string | undefined }): Principal => {
+      origins.push(address);
+      return rejected;
+    },
+  };
+  await using server = await serve(operations, { trustedProxies });
+  const ask = withHeaders(get("/rest/state?topic=a"), { authorization: "Bearer x" });
+  const forwarded = ["192.0.2.7", "192.0.2.8", "192.0.2.7"].map((address) =>
+    withHeaders(ask, { "x-forwarded-for": address }),
+  );
+  await send(server.url, [...forwarded, ask]);
+  expect(server.callers.map(({ address }) => address)).toEqual(addresses);
+  expect(origins).toEqual(addresses);
+});
+
+it("ends a connection that has given too many wrong credentials, without an answer", async () => {
+  const rejected: Principal = { kind: "rejected", reason: "too many", isClosed: true };
+  await using server = await serve({ authenticate: () => Promise.resolve(rejected) });
+  const { hostname, port } = new URL(server.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const closed = whenClosed(socket);
+  socket.write(withHeaders(get("/rest/state?topic=a"), { authorization: "Bearer x" }));
+  await closed;
+  expect([text, server.calls]).toEqual(["", []]);
+});
+
+it("remembers a hundred callers of one connection, such as that of a proxy", async () => {
+  const principals = new Map<string, Principal>();
+  await using server = await serve({
+    authenticate: (credential = "") => {
+      const principal = principals.get(credential) ?? known(credential);
+      principals.set(credential, principal);
+      return principal;
+    },
+  });
+  const names = ["first", ...Array.from({ length: 99 }, (_, index) => String(index)), "first", "one more", "first"];
+  const requests = names.map((name) => withHeaders(get("/rest/state?topic=a"), { authorization: `Bearer ${name}` }));
+  await send(server.url, requests);
+  expect(server.callers).toHaveLength(103);
+  expect(server.callers[100]).toBe(server.callers[0]);
+  expect(server.callers[102]).not.toBe(server.callers[0]);
 });
 
 function known(id: string): Principal {

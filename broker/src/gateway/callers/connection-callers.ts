@@ -6,11 +6,14 @@ import { certificateOf } from "./client-certificate.ts";
 
 interface Held {
   /** Of the latest request. */
-  readonly caller: Caller;
-  readonly callers: Map<Principal, Caller>;
+  readonly caller: ConnectionCaller;
+  readonly callers: Map<Principal, ConnectionCaller>;
 }
 
-/** The callers of one protocol: one for each connection and principal, made with its first call. */
+/** Callers of one connection that are remembered: a proxy may send the requests of many over it. Where there are more, all are forgotten. */
+const callersKeptMax = 100;
+
+/** The callers of one protocol: one for each connection, principal and client behind a proxy, made with its first call. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
   readonly #bySocket = new WeakMap<Socket, Held>();
@@ -20,21 +23,33 @@ export class ConnectionCallers {
   }
 
   /** Whoever sent a request. */
-  ofRequest({ raw, principal }: Pick<FastifyRequest, "raw" | "principal">): Caller {
-    return this.of(raw.socket, principal);
+  ofRequest({ raw, principal, forwardedFor }: Pick<FastifyRequest, "raw" | "principal" | "forwardedFor">): Caller {
+    return this.of(raw.socket, { principal, forwardedFor });
   }
 
   /** A protocol may bring the principal later, see `logIn`. */
-  of(socket: Socket, principal: Principal = anonymous): Caller {
+  of(socket: Socket, { principal = anonymous, forwardedFor }: Sender = {}): Caller {
     const held = this.#bySocket.get(socket);
-    if (held?.caller.principal === principal) return held.caller;
-    const certificate = held === undefined ? certificateOf(socket) : held.caller.certificate;
-    const caller =
-      held?.callers.get(principal) ?? new ConnectionCaller(socket, this.#protocol, { principal, certificate });
-    const callers = held?.callers ?? new Map<Principal, Caller>();
+    if (held?.caller.principal === principal && held.caller.isOf(forwardedFor)) return held.caller;
+    const callers = held?.callers ?? new Map<Principal, ConnectionCaller>();
+    const known = callers.get(principal);
+    const caller = known?.isOf(forwardedFor) === true ? known : this.#create(socket, { principal, forwardedFor }, held);
+    if (known === undefined && callers.size >= callersKeptMax) callers.clear();
     this.#bySocket.set(socket, { caller, callers: callers.set(principal, caller) });
     return caller;
   }
+
+  #create(socket: Socket, client: Omit<Client, "certificate">, held: Held | undefined): ConnectionCaller {
+    const certificate = held === undefined ? certificateOf(socket) : held.caller.certificate;
+    return new ConnectionCaller(socket, this.#protocol, { ...client, certificate });
+  }
+}
+
+type Sender = Partial<Pick<FastifyRequest, "principal" | "forwardedFor">>;
+
+interface Client extends Pick<Caller, "principal" | "certificate"> {
+  /** Address that a trusted proxy says; undefined for none. */
+  readonly forwardedFor: string | undefined;
 }
 
 class ConnectionCaller implements Caller {
@@ -42,19 +57,22 @@ class ConnectionCaller implements Caller {
   readonly address: string | undefined;
   readonly protocol: Protocol;
   readonly certificate: ClientCertificate | undefined;
+  readonly #forwardedFor: string | undefined;
   readonly #socket: Socket;
   #signal: AbortSignal | undefined;
 
-  constructor(
-    socket: Socket,
-    protocol: Protocol,
-    { principal, certificate }: Pick<Caller, "principal" | "certificate">,
-  ) {
+  constructor(socket: Socket, protocol: Protocol, { principal, certificate, forwardedFor }: Client) {
     this.#socket = socket;
     this.principal = principal;
     this.certificate = certificate;
-    this.address = socket.remoteAddress;
+    this.#forwardedFor = forwardedFor;
+    this.address = forwardedFor ?? socket.remoteAddress;
     this.protocol = protocol;
+  }
+
+  /** Whether it came by the same proxy for the same client. */
+  isOf(forwardedFor: string | undefined): boolean {
+    return this.#forwardedFor === forwardedFor;
   }
 
   /** Made when first asked for: most connections only publish, which nobody can call back. */

@@ -5,11 +5,14 @@ import type { Principal } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { certificateOf } from "./client-certificate.ts";
 import { readCredential } from "./credential.ts";
+import type { FindForwarded } from "./forwarded-address.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     /** Whoever sent it, by its `Authorization` header or certificate; undefined without one. */
     principal: Principal | undefined;
+    /** Address of the client where a trusted proxy sent it; else undefined. */
+    forwardedFor: string | undefined;
   }
 }
 
@@ -19,12 +22,18 @@ interface Held {
 }
 
 /** Finds out who sends each request, before its body is read. A connection that gives the same credential again is not asked about again. */
-export function registerLogIns(app: FastifyInstance, broker: Pick<Broker, "authenticate">): void {
+export function registerLogIns(
+  app: FastifyInstance,
+  broker: Pick<Broker, "authenticate">,
+  findForwarded: FindForwarded,
+): void {
   const bySocket = new WeakMap<Socket, Held>();
   app.decorateRequest("principal", undefined);
+  app.decorateRequest("forwardedFor", undefined);
   app.addHook("onRequest", (request, _reply, done) => {
     const { authorization: header } = request.headers;
     const { socket } = request.raw;
+    request.forwardedFor = findForwarded(request.raw);
     if (header === undefined && !(socket instanceof TLSSocket)) return done();
     const held = bySocket.get(socket);
     // What was wrong may be right by now: the key may be a new one.
@@ -39,7 +48,7 @@ export function registerLogIns(app: FastifyInstance, broker: Pick<Broker, "authe
       done();
     };
     const found = broker.authenticate(readCredential(header), {
-      address: socket.remoteAddress,
+      address: request.forwardedFor ?? socket.remoteAddress,
       protocol: "HTTP",
       certificate: certificateOf(socket),
     });

@@ -1,4 +1,5 @@
 import { operations } from "@stele/wire";
+import { withTraceParent } from "../../domain/trace-parent.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "../shared/failure.ts";
@@ -19,20 +20,22 @@ export interface JsonRpcOptions {
   /** Answer of `rpc.discover`. */
   readonly openRpc: unknown;
   readonly runner: OperationRunner;
+  readonly extensionPrefix: string;
 }
 
 /** Publishes. Calls back at once where the call is refused at once. */
 export function submitPublish(
-  { params, caller }: RpcRequest,
+  { params, caller, traceParent }: RpcRequest,
   onOutcome: (outcome: RpcOutcome | RpcText) => void,
-  { broker, logger }: Pick<JsonRpcOptions, "broker" | "logger">,
+  { broker, logger, extensionPrefix }: Pick<JsonRpcOptions, "broker" | "logger" | "extensionPrefix">,
 ): void {
   const refuse = (error: unknown): void => {
     onOutcome({ error: toRpcError(toFailure(error, logger, { operation: "publish" })) });
   };
   try {
-    const reader = new RpcReader(params, operations.publish);
-    broker.submit(caller, readPublishCall(reader), (outcome) => {
+    const call = readPublishCall(new RpcReader(params, operations.publish));
+    const extensions = withTraceParent(call.extensions, traceParent, extensionPrefix);
+    broker.submit(caller, { ...call, extensions }, (outcome) => {
       if (outcome.status === "REFUSED") refuse(outcome.error);
       else onOutcome({ json: renderSendResult(outcome) });
     });

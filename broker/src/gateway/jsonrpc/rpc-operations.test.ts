@@ -155,3 +155,18 @@ describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
     expect(server.errors).toEqual([{ message: "request failed", fields: { operation: "state", error: defect } }]);
   });
 });
+
+it("the header traceparent goes with each publish of a request as an extension", async () => {
+  await using server = await serve();
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const params = { topic: "a", groupId: "1", content: "" };
+  const batch = [params, { ...params, extensions: { "svc-traceparent": "own" } }].map((one, id) => {
+    return { jsonrpc: "2.0", id, method: "publish", params: one };
+  });
+  const headers = { "content-type": "application/json", traceparent };
+  await fetch(`${server.url}/jsonrpc`, { method: "POST", headers, body: JSON.stringify(batch) });
+  expect(server.calls).toMatchObject([
+    { call: { extensions: [["svc-traceparent", traceparent]] } },
+    { call: { extensions: [["svc-traceparent", "own"]] } },
+  ]);
+});

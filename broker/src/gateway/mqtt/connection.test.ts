@@ -60,7 +60,7 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
     expect((await world.broker.state({ topic: "a", groupId: undefined })).sequence).toBe(2);
   });
 
-  it("finds its session again, with what was published meanwhile", async () => {
+  it("resumes its session and gets the events published meanwhile", async () => {
     const kept = {
       clientId: "kept",
       clean: false,
@@ -126,7 +126,7 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
 });
 
 describe("a refused publish", () => {
-  it("is told a client of 5.0 with the catalogue's code", async () => {
+  it("answers a client of 5.0 with the catalogue's code", async () => {
     const client = await RawClient.connect(world.port, 5);
     client.send(publication("ümlaut"));
     const answer = await client.next("puback");
@@ -250,6 +250,16 @@ describe("what the standard forbids ends the connection with its reason", () => 
     expect(await client.next("disconnect")).toMatchObject({ reasonCode });
     await client.closed;
   });
+});
+
+it.each([
+  [4, ["connack"]],
+  [5, ["connack", "disconnect"]],
+] as const)("ends the connection for a second CONNECT of an unknown version, level %s", async (version, answers) => {
+  const client = await RawClient.connect(world.port, version);
+  client.sendBytes(Buffer.of(0x10, 13, 0, 4, ...Buffer.from("MQTT"), 16, 2, 0, 0, 0, 1, 0x78));
+  await client.closed;
+  expect(client.packets.map(({ cmd }) => cmd)).toEqual(answers);
 });
 
 /** Delays the ledger's answers. */

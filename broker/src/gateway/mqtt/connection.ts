@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { BrokerError, toBrokerError } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Attachment, Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -9,6 +9,7 @@ import { Intake } from "../shared/connection/intake.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { logIn } from "../callers/log-in.ts";
 import { TopicOpener } from "../shared/connection/topic-opener.ts";
+import { toFailure } from "../shared/failure.ts";
 import { type Accepted, acceptConnect } from "./accept.ts";
 import { decodePacket } from "./codec/decode-packet.ts";
 import {
@@ -41,6 +42,7 @@ import type { MqttSettings } from "./settings.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { toWillOrder } from "./will.ts";
 
+/** What all connections share. */
 export interface ConnectionParts {
   readonly broker: Pick<
     Broker,
@@ -55,7 +57,6 @@ export interface ConnectionParts {
     | "open"
     | "pass"
   >;
-  readonly caller: Caller;
   readonly losses: LostPublishes;
   readonly encodings: Encodings;
   readonly settings: MqttSettings;
@@ -65,6 +66,11 @@ export interface ConnectionParts {
   /** Shared by all connections: each packet is a step. */
   readonly slices: TimeSlices;
   readonly newClientId: () => string;
+}
+
+/** What is a connection's own. */
+interface ConnectionOwn {
+  readonly caller: Caller;
   readonly onClosed: (connection: Connection) => void;
 }
 
@@ -83,14 +89,16 @@ const CONNECT_BYTE = 0x10;
 /** One MQTT connection: bytes in, packets out, whatever carries them. */
 export class Connection {
   readonly #parts: ConnectionParts;
+  readonly #own: ConnectionOwn;
   readonly #framer: Framer;
   readonly #intake: Intake<Frame>;
   #opened: Opened | undefined;
-  #silence: NodeJS.Timeout;
+  #silence: NodeJS.Timeout | undefined;
   #expirySeconds = 0;
 
-  constructor(stream: Duplex, parts: ConnectionParts) {
+  constructor(stream: Duplex, parts: ConnectionParts, own: ConnectionOwn) {
     this.#parts = parts;
+    this.#own = own;
     const { memory, slices, settings } = parts;
     this.#framer = new Framer(Math.min(connectBytesMax, settings.packetBytesMax));
     this.#intake = new Intake(stream, {
@@ -138,7 +146,7 @@ export class Connection {
       this.#connect(packet);
       return;
     }
-    this.#silence.refresh();
+    this.#silence?.refresh();
     this.#serve(packet, this.#opened);
   }
 
@@ -148,7 +156,7 @@ export class Connection {
 
   #connect(packet: ClientPacket): void {
     if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
-    clearTimeout(this.#silence);
+    this.#stopWatch();
     this.#whileBusy(async () => {
       try {
         const opened = await this.#open(packet);
@@ -170,7 +178,7 @@ export class Connection {
   async #open(packet: ConnectPacket): Promise<Opened> {
     const { version } = packet;
     const { broker, settings } = this.#parts;
-    const caller = await logIn(broker, this.#parts.caller, { ...packet, password: packet.password?.toString() });
+    const caller = await logIn(broker, this.#own.caller, { ...packet, password: packet.password?.toString() });
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
     const toConnack = (isSessionPresent: boolean): Buffer =>
@@ -227,21 +235,30 @@ export class Connection {
   }
 
   #watchSilence(keepAliveSeconds: number): void {
-    clearTimeout(this.#silence);
     if (keepAliveSeconds === 0) return;
     this.#silence = setTimeout(() => this.#silent(), keepAliveSeconds * 1000 * keepAliveFactor);
   }
 
+  /** Forgets the timer too, which would stay in memory as long as the connection. */
+  #stopWatch(): void {
+    clearTimeout(this.#silence);
+    this.#silence = undefined;
+  }
+
   /** While the broker itself does not read, the client is not silent: it waits for the broker, or is about to take what waits for it. */
   #silent(): void {
-    if (this.#intake.isAwaited()) this.#silence.refresh();
+    if (this.#intake.isAwaited()) this.#silence?.refresh();
     else this.#end("the client was silent for too long", reason.keepAliveTimeout);
   }
 
   #refuse(error: unknown, { version, properties }: Pick<ConnectPacket, "version" | "properties">): void {
     const { maximumPacketSize: packetBytesMax = Infinity } = properties;
-    const reasonCode = error instanceof PacketError ? error.reasonCode : toConnectCode(toBrokerError(error));
-    this.#parts.logger.info("MQTT connection refused", { reason: messageOf(error) });
+    const { logger } = this.#parts;
+    const reasonCode =
+      error instanceof PacketError
+        ? error.reasonCode
+        : toConnectCode(toFailure(error, logger, { operation: "MQTT connect" }));
+    logger.info("MQTT connection refused", { reason: messageOf(error) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
     this.#parts.metrics.answered("connack", reasonCode);
     const encode = (own: Properties): Buffer =>
@@ -269,7 +286,7 @@ export class Connection {
         break;
       case "subscribe": {
         this.#whileBusy(async () => {
-          const reasonCodes = await subscribeAll(packet, { attachment, version, settings: this.#parts.settings });
+          const reasonCodes = await subscribeAll(packet, { ...this.#parts, attachment, version });
           for (const code of reasonCodes) this.#parts.metrics.answered("suback", code);
           this.#answerWhole(encodeSuback({ packetId: packet.packetId, reasonCodes }, version), opened);
         });
@@ -277,7 +294,7 @@ export class Connection {
       }
       case "unsubscribe": {
         this.#whileBusy(async () => {
-          const reasonCodes = await unsubscribeAll(packet, attachment);
+          const reasonCodes = await unsubscribeAll(packet, { ...this.#parts, attachment });
           this.#answerWhole(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version), opened);
         });
         break;
@@ -316,9 +333,9 @@ export class Connection {
     const opened = this.#opened;
     if (opened === undefined || this.#intake.isClosed) return;
     if (error !== undefined) {
-      this.#parts.logger.info("MQTT publish refused", { code: error.code, reason: error.message });
+      toFailure(error, this.#parts.logger, { operation: "MQTT publish" });
       if (opened.version === 4) {
-        this.#close(false); // 3.1.1 cannot say it
+        this.#end(`a publish was refused, which 3.1.1 cannot say: ${error.code} ${error.message}`);
         return;
       }
     }
@@ -333,9 +350,10 @@ export class Connection {
 
   #fail(error: unknown): void {
     if (error instanceof PacketError) {
+      if (error.reasonCode !== UNSUPPORTED_PROTOCOL_VERSION) this.#end(error.message, error.reasonCode);
       // [MQTT-3.1.2-2] of 3.1.1: a client of an unknown version gets this refusal and no other.
-      if (error.reasonCode === UNSUPPORTED_PROTOCOL_VERSION) this.#refuse(error, { version: 4, properties: {} });
-      else this.#end(error.message, error.reasonCode);
+      else if (this.#opened === undefined) this.#refuse(error, { version: 4, properties: {} });
+      else this.#end("a second CONNECT"); // [MQTT-3.1.0-2]
     } else {
       this.#parts.logger.error("MQTT connection failed", { error });
       this.#end("internal error", error instanceof BrokerError ? toReasonCode(error) : reason.unspecified);
@@ -351,10 +369,10 @@ export class Connection {
   #close(isRegular: boolean): void {
     if (this.#intake.isClosed) return;
     this.#intake.close();
-    clearTimeout(this.#silence);
+    this.#stopWatch();
     this.#opened?.inbound.close();
     if (this.#opened !== undefined) this.#leaveSession(this.#opened, isRegular);
-    this.#parts.onClosed(this);
+    this.#own.onClosed(this);
   }
 
   #leaveSession({ attachment }: Opened, isRegular: boolean): void {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Extensions } from "../../domain/event.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import { encodePublish } from "./codec/encode-packet.ts";
-import { toPublish } from "./mapping.ts";
+import { toExtensions, toPublish } from "./mapping.ts";
 
 function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
   const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 1, blockNumber: 1 };
@@ -68,4 +68,13 @@ it("gives the event as JSON, and no property that says the same, where the paylo
     payloadFormatIndicator: 1,
     responseTopic: "answers",
   });
+});
+
+it("keeps the W3C trace under its own name, so that callbacks and other protocols carry it", () => {
+  const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const properties = { userProperties: [["traceparent", trace]] } as const;
+  const packet = { qos: 1, isRetained: false, properties } as unknown as Parameters<typeof toExtensions>[0]; // As it is decoded.
+  const extensions = toExtensions(packet, { prefix: "svc-", now: 0 });
+  expect(extensions).toEqual([["svc-traceparent", trace]]);
+  expect(propertiesOf(extensions)).toEqual({ userProperties: [["traceparent", trace]] });
 });

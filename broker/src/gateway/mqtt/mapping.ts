@@ -1,5 +1,6 @@
 import { type Extensions, isCommitted } from "../../domain/event.ts";
 import { isMarkedRetained, retainedMark, sessionMarks } from "../../domain/session-filter.ts";
+import { traceParentKey } from "../../domain/trace-parent.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
 import type { PublishPacket } from "./codec/packet.ts";
@@ -9,7 +10,7 @@ import type { MqttSettings } from "./settings.ts";
 
 /**
  * What MQTT says about a message beside its topic and payload, as extensions of the event, behind the extension prefix. User properties whose name
- * has the prefix are extensions as they are; others stand behind `user-`.
+ * has the prefix are extensions as they are, and so is the W3C trace; others stand behind `user-`.
  */
 const key = {
   ...sessionMarks,
@@ -49,7 +50,8 @@ export function toExtensions(packet: PublishLike, { prefix, now, origin }: Incom
   add(key.correlationData, properties.correlationData?.toString("base64"));
   add(key.origin, origin);
   for (const [name, value] of properties.userProperties ?? []) {
-    extensions.push([name.startsWith(prefix) ? name : `${prefix}${key.user}${name}`, value]);
+    const isTrace = name === traceParentKey;
+    extensions.push([name.startsWith(prefix) ? name : `${prefix}${isTrace ? "" : key.user}${name}`, value]);
   }
   return extensions;
 }
@@ -135,9 +137,13 @@ const ownProperties = [
 
 function toUserProperties(extensions: Extensions, prefix: string): UserProperty[] {
   const user = prefix + key.user;
+  const toPropertyName = (name: string): string => {
+    if (name === prefix + traceParentKey) return traceParentKey;
+    return name.startsWith(user) ? name.slice(user.length) : name;
+  };
   return extensions
     .filter(([name]) => !ownProperties.some((own) => prefix + own === name))
-    .map(([name, value]): UserProperty => [name.startsWith(user) ? name.slice(user.length) : name, value])
+    .map(([name, value]): UserProperty => [toPropertyName(name), value])
     .filter(([name, value]) => isText(name) && isText(value));
 }
 

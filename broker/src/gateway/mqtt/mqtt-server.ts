@@ -10,7 +10,7 @@ import { Encodings } from "./encodings.ts";
 import { messageBytesSpareMin } from "./limits.ts";
 import { LostPublishes } from "./lost-publishes.ts";
 
-export interface MqttOptions extends Omit<ConnectionParts, "losses" | "encodings" | "caller" | "slices" | "onClosed"> {
+export interface MqttOptions extends Omit<ConnectionParts, "losses" | "encodings" | "slices"> {
   /** Of this listener alone if left out. */
   readonly slices?: TimeSlices | undefined;
   /** Connections open at once, over all transports together; further ones are closed at once. */
@@ -63,6 +63,6 @@ function toConnections(options: MqttOptions): Connections {
     broker: options.broker,
     logger,
     metrics,
-    create: (stream, caller, onClosed) => new Connection(stream, { ...parts, caller, onClosed }),
+    create: (stream, caller, onClosed) => new Connection(stream, parts, { caller, onClosed }),
   });
 }

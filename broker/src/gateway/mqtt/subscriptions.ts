@@ -1,16 +1,22 @@
-import { BrokerError, toBrokerError } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import { type SessionFilter, sessionFiltersMax } from "../../domain/session-filter.ts";
 import { parseSharedFilter } from "../../domain/shared-filter.ts";
 import { matchesFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
 import type { Attachment } from "../../engine/broker.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { toFailure } from "../shared/failure.ts";
 import type { ProtocolVersion, SubscribePacket, SubscriptionRequest, UnsubscribePacket } from "./codec/packet.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
 
-export interface SubscribeContext {
+interface UnsubscribeContext {
   readonly attachment: Attachment;
+  readonly logger: Logger;
+}
+
+export interface SubscribeContext extends UnsubscribeContext {
   readonly version: ProtocolVersion;
   readonly settings: Pick<MqttSettings, "filtersRefused" | "denialCode">;
 }
@@ -22,7 +28,7 @@ export async function subscribeAll(packet: SubscribePacket, context: SubscribeCo
   const room = new FilterRoom(attachment.session);
   const orders = packet.requests.map((request) => toOrder(request, { room, identifier, settings }));
   const accepted = orders.filter((order) => typeof order === "object");
-  const outcomes = await attempt(attachment, accepted);
+  const outcomes = await attempt(context, accepted);
   const codes = orders.map((order) => {
     if (typeof order === "number") return order;
     const outcome = outcomes instanceof BrokerError ? outcomes : outcomes[accepted.indexOf(order)];
@@ -32,7 +38,10 @@ export async function subscribeAll(packet: SubscribePacket, context: SubscribeCo
 }
 
 /** The codes of an UNSUBACK. */
-export async function unsubscribeAll(packet: UnsubscribePacket, attachment: Attachment): Promise<number[]> {
+export async function unsubscribeAll(
+  packet: UnsubscribePacket,
+  { attachment, logger }: UnsubscribeContext,
+): Promise<number[]> {
   const filters = packet.filters.map(findFilter);
   const wellFormed = filters.filter((filter) => filter !== undefined);
   try {
@@ -42,7 +51,8 @@ export async function unsubscribeAll(packet: UnsubscribePacket, attachment: Atta
       return found[wellFormed.indexOf(filter)] === true ? reason.success : reason.noSubscription;
     });
   } catch (error) {
-    return filters.map(() => toReasonCode(toBrokerError(error)));
+    const code = toReasonCode(toFailure(error, logger, { operation: "MQTT unsubscribe" }));
+    return filters.map(() => code);
   }
 }
 
@@ -85,13 +95,13 @@ function toOrder(request: SubscriptionRequest, { room, identifier, settings }: O
 }
 
 async function attempt(
-  attachment: Attachment,
+  { attachment, logger }: SubscribeContext,
   orders: readonly SessionFilter[],
 ): Promise<readonly (boolean | BrokerError)[] | BrokerError> {
   try {
     return await attachment.subscribe(orders);
   } catch (error) {
-    return toBrokerError(error);
+    return toFailure(error, logger, { operation: "MQTT subscribe" });
   }
 }
 

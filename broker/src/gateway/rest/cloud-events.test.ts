@@ -101,6 +101,12 @@ describe("publishing CloudEvents", () => {
     ["no object", { "content-type": "application/cloudevents+json" }, "[]", 400],
     ["no array", { "content-type": "application/cloudevents-batch+json" }, "{}", 400],
     ["no attributes", { "content-type": "application/cloudevents+json" }, "{}", 400],
+    [
+      "too many events",
+      { "content-type": "application/cloudevents-batch+json" },
+      JSON.stringify(Array.from({ length: 1_001 }, () => ({ specversion: "1.0", ...event, data: 1 }))),
+      400,
+    ],
     ["no topic", { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t" }, "x", 400],
     ["a key for a batch", { "content-type": "application/cloudevents-batch+json", "idempotency-key": "k" }, "[]", 400],
     [

@@ -6,7 +6,9 @@ import {
   readBinaryCloudEvent,
 } from "@stele/wire";
 import type { FastifyRequest } from "fastify";
+import { withTraceParent } from "../../domain/trace-parent.ts";
 import type { PublishCall } from "../../engine/broker.ts";
+import { cloudEventBatchMax } from "../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
 import { parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
@@ -38,7 +40,9 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   if (!isUtf8) throw parameterError("the body's character set is not UTF-8");
   if (mediaType === batchType) return { kind: "batch", calls: readBatch(body, reader, prefix) };
   const event = mediaType === structuredType ? readStructured(body, prefix) : readBinary(request, body, prefix);
-  return { kind: "one", call: { ...toCall(event, reader), key: reader.publishKey() } };
+  const call = toCall(event, reader);
+  const extensions = withTraceParent(call.extensions, reader.traceParent(), prefix);
+  return { kind: "one", call: { ...call, extensions, key: reader.publishKey() } };
 }
 
 function readStructured(body: Buffer, prefix: string): PublishedCloudEvent {
@@ -47,8 +51,11 @@ function readStructured(body: Buffer, prefix: string): PublishedCloudEvent {
 }
 
 function readBatch(body: Buffer, reader: RestReader, prefix: string): readonly PublishCall[] {
-  if (!Array.isArray(readJson(body)))
-    throw parameterError("the body is not a batch of CloudEvents: it is no JSON array");
+  const events = readJson(body);
+  if (!Array.isArray(events)) throw parameterError("the body is not a batch of CloudEvents: it is no JSON array");
+  if (events.length > cloudEventBatchMax) {
+    throw parameterError(`the batch has ${events.length} CloudEvents, at most ${cloudEventBatchMax}`);
+  }
   if (reader.publishKey() !== undefined) throw parameterError("a batch of CloudEvents takes no Idempotency-Key");
   return parseCloudEventBatch(decodeUtf8(body), prefix).map((event) => toCall(event, reader));
 }

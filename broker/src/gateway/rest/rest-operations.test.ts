@@ -198,3 +198,28 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toEqual([{ operation: "open", call: { topic: "a", groupId: undefined } }]);
   });
 });
+
+describe("the header traceparent", () => {
+  const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+  it.each([
+    [{ traceparent: trace }, "", [["svc-traceparent", trace]]],
+    [{ traceparent: trace }, "&svc-traceparent=own", [["svc-traceparent", "own"]]],
+    [{ traceparent: "00-none" }, "", []],
+    [{}, "", []],
+  ])("%j with %j goes with the event as %j", async (headers, query, extensions) => {
+    await using server = await serve();
+    await fetch(`${server.url}/rest/publish?topic=a&content=c${query}`, { headers });
+    expect(server.calls).toMatchObject([{ operation: "publish", call: { extensions } }]);
+  });
+
+  it("goes with a CloudEvent too", async () => {
+    await using server = await serve();
+    const event = { specversion: "1.0", id: "1", source: "/", type: "t", subject: "a", data: 1 };
+    const headers = { "content-type": "application/cloudevents+json", traceparent: trace };
+    await fetch(`${server.url}/rest/publish`, { method: "POST", headers, body: JSON.stringify(event) });
+    expect(server.calls).toMatchObject([
+      { call: { extensions: expect.arrayContaining([["svc-traceparent", trace]]) } },
+    ]);
+  });
+});

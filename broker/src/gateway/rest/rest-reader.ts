@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { BrokerError, idempotencyKeyHeader, quote } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
+import { withTraceParent } from "../../domain/trace-parent.ts";
 import { parameterError } from "../shared/failure.ts";
 import type { ParameterReader } from "../shared/operation-handlers.ts";
+import { findTraceParentHeader } from "../shared/trace-parent-header.ts";
 import type { Parameters } from "./parameters.ts";
 import type { ParameterRules } from "./request-parameters.ts";
 
@@ -62,6 +64,10 @@ export class RestReader implements ParameterReader {
     for (const [name, value] of this.#parameters) {
       if (name.startsWith(extensionPrefix) && !known.has(name)) extensions.push([name, value]);
     }
-    return extensions;
+    return withTraceParent(extensions, this.traceParent(), extensionPrefix);
+  }
+
+  traceParent(): string | undefined {
+    return findTraceParentHeader(this.#headers);
   }
 }

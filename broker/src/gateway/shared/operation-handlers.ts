@@ -94,6 +94,8 @@ function readOptions(reader: ParameterReader): { readonly options?: DeliveryOpti
     concurrency: reader.integer("concurrency"),
     batchEvents: reader.integer("batch"),
     batchMs: reader.integer("batchMs"),
+    onFailure: reader.optionalText("onFailure"),
+    attemptsMax: reader.integer("attemptsMax"),
   };
   return Object.values(options).every((value) => value === undefined) ? {} : { options };
 }

@@ -4,6 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { closeGraceMs } from "../shared/connection/limits.ts";
 import { HeldLedger } from "../testing/held-ledger.ts";
+import { nameBytesMax } from "./limits.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
 
@@ -134,6 +135,25 @@ it.each(["1.0", "1.1"])(
     expect(headers).not.toHaveProperty("svc-x"); // a client may read its CR as the end of the line
   },
 );
+
+it("escapes what it can of a receipt and id with a carriage return, by STOMP 1.1", async () => {
+  const client = await RawClient.connect(await start(), "1.1");
+  client.write("SUBSCRIBE\nid:s\\n1\r\ndestination:a\nreceipt:r\\c1\\n\r\n\n\0");
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("r\\c1\\n\r"); // this client decodes nothing
+  client.send("SEND", { destination: "a" }, "x");
+  expect((await client.next("MESSAGE")).headers["subscription"]).toBe("s\\n1\r");
+});
+
+it.each([
+  ["receipt", "BEGIN", { transaction: "t" }],
+  ["transaction", "BEGIN", {}],
+  ["id", "SUBSCRIBE", { destination: "a" }],
+] as const)("refuses the header %s where it is too long to be kept", async (name, command, fields) => {
+  const client = await RawClient.connect(await start());
+  client.send(command, { ...fields, [name]: "x".repeat(nameBytesMax + 1) });
+  const { headers } = await client.next("ERROR");
+  expect(headers["message"]).toContain(`"${name}" has more than ${nameBytesMax} bytes`);
+});
 
 it("goes on after a refused frame where the profile says so", async () => {
   const client = await RawClient.connect(await start({ profile: { closesOnRefusal: false } }));

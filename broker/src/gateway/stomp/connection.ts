@@ -8,7 +8,7 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import { logIn } from "../callers/log-in.ts";
 import { Intake } from "../shared/connection/intake.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
-import { parameterError } from "../shared/failure.ts";
+import { parameterError, toFailure } from "../shared/failure.ts";
 import { type Accepted, acceptConnect, VersionError } from "./accept.ts";
 import { encodeFrame, type FrameOrder, HEART_BEAT } from "./codec/encode-frame.ts";
 import { type ClientFrame, findHeader, type Headers, type Version, versions } from "./codec/frame.ts";
@@ -192,6 +192,7 @@ export class Connection {
   }
 
   #refuse(error: unknown, receipt: string | undefined): void {
+    if (error instanceof BrokerError) toFailure(error, this.#parts.logger, { operation: "STOMP" });
     if (this.#isFatal(error)) this.#fail(error, receipt);
     else this.#say(error, receipt);
   }
@@ -213,7 +214,7 @@ export class Connection {
   }
 
   #say(error: unknown, receipt: string | undefined): void {
-    const failure = toFailure(error);
+    const failure = toRefusal(error);
     const receiptId = receipt ?? (error instanceof FrameError ? error.receipt : undefined);
     const body = Buffer.from(failure.message);
     const headers: Headers = [
@@ -254,7 +255,7 @@ class EndedError extends Error {
   override readonly name = "EndedError";
 }
 
-function toFailure(error: unknown): BrokerError {
+function toRefusal(error: unknown): BrokerError {
   if (error instanceof FrameError || error instanceof VersionError) return parameterError(error.message);
   if (error instanceof EndedError) return new BrokerError("busy", { details: error.message });
   return toBrokerError(error);

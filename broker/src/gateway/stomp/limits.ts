@@ -34,6 +34,15 @@ export const prefetchDefault = 100;
 /** The most that it may ask for. */
 export const prefetchMax = 1_000;
 
+/**
+ * Events that the subscriptions of one connection may leave unacknowledged together, but for `prefetchMin` of each. The broker keeps some 600 bytes for
+ * each of them.
+ */
+export const connectionPrefetchMax = 2_000;
+
+/** Events that each subscription may leave unacknowledged, however many the connection has. */
+export const prefetchMin = 10;
+
 /** Events settled last that a subscription remembers, where `prefetch-count` is less: a second ACK for one of them does nothing. */
 export const settledKeptMin = 100;
 

@@ -1,4 +1,5 @@
 import type { Extensions } from "../../domain/event.ts";
+import { traceParentKey } from "../../domain/trace-parent.ts";
 import type { PublishCall } from "../../engine/broker.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import { parameterError } from "../shared/failure.ts";
@@ -58,6 +59,7 @@ function toExtensionKey(name: string, prefix: string): string | undefined {
   if (name === prefix + publishKey) return undefined;
   if (name.startsWith(prefix)) return name;
   if (name === "content-type") return prefix + extension.contentType;
+  if (name === traceParentKey) return prefix + traceParentKey;
   return ownHeaders.has(name) ? undefined : `${prefix}${extension.user}${name}`;
 }
 
@@ -88,7 +90,7 @@ export function toMessageHeaders(
 function toUserHeaders(extensions: Extensions, prefix: string): Headers {
   const user = prefix + extension.user;
   const given = extensions
-    .filter(([key]) => key.startsWith(user))
-    .map(([key, value]) => [key.slice(user.length), value] as const);
+    .filter(([key]) => key.startsWith(user) || key === prefix + traceParentKey)
+    .map(([key, value]) => [key.slice((key.startsWith(user) ? user : prefix).length), value] as const);
   return [...extensions, ...given.filter(([name]) => !ownHeaders.has(name))];
 }

@@ -13,7 +13,8 @@ export const ackModes = ["auto", "client", "client-individual"] as const;
 export type AckMode = (typeof ackModes)[number];
 
 export interface SubscriptionParts {
-  /** As its client calls it; undefined where a client of 1.0 gave it no name. */
+  /** Its `id`, or its destination where a client of 1.0 gave it none. */
+  readonly name: string;
   readonly id: string | undefined;
   /** Its identifier in the listing, a UUID. */
   readonly key: string;
@@ -21,7 +22,8 @@ export interface SubscriptionParts {
   readonly number: number;
   readonly ackMode: AckMode;
   readonly isDurable: boolean;
-  readonly filterCount: number;
+  /** The parts of its destination. */
+  readonly filters: readonly string[];
   /** Events that may be given and not acknowledged. */
   readonly prefetch: number;
   readonly version: Version;

@@ -100,6 +100,19 @@ it("names a subscription of 1.0 by its destination where it has no id", async ()
   expect(await waiting()).toEqual([]);
 });
 
+it("ends a subscription of 1.0 by its destination, also where it has an id", async () => {
+  const port = await start();
+  const client = await RawClient.connect(port, "1.0");
+  await subscribe(client, { id: "t", destination: "u" });
+  await subscribe(client, { id: "s", destination: "t,v" });
+  client.send("UNSUBSCRIBE", { destination: "t,v", receipt: "1" });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("1");
+  await publish(port, "x");
+  expect(await waiting()).toHaveLength(1);
+  client.send("UNSUBSCRIBE", { destination: "t", receipt: "2" });
+  expect((await client.next("ERROR")).headers["message"]).toContain("no subscription");
+});
+
 it("delivers to each subscription of a connection, one copy for a list of filters", async () => {
   const port = await start();
   const client = await RawClient.connect(port);

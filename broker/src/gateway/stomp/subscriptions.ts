@@ -7,7 +7,7 @@ import type { Outbox } from "../shared/connection/outbox.ts";
 import { filterBytes } from "../shared/connection/filter-bytes.ts";
 import { parameterError } from "../shared/failure.ts";
 import { type ClientFrame, findHeader, type Headers, type Version } from "./codec/frame.ts";
-import { connectionFiltersMax, prefetchDefault, prefetchMax } from "./limits.ts";
+import { connectionFiltersMax, connectionPrefetchMax, prefetchDefault, prefetchMax, prefetchMin } from "./limits.ts";
 import { requireHeader } from "./mapping.ts";
 import { requireName } from "./names.ts";
 import type { Profile } from "./profile.ts";
@@ -56,12 +56,11 @@ export class Subscriptions {
   /** Attaches a subscription; it takes events once it is opened. @throws BrokerError. */
   async subscribe({ headers }: ClientFrame): Promise<Subscription> {
     const { broker, caller, settings } = this.#parts;
-    const name = this.#nameOf(headers);
     if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // ignored, it would give too much
     const filters = requireHeader(headers, "destination").split(",");
-    const subscription = this.#create(headers, filters.length);
-    this.#checkNew(name, subscription);
-    const { ackMode, isDurable, key, prefetch } = subscription.parts;
+    const subscription = this.#create(headers, filters);
+    this.#checkNew(subscription);
+    const { name, ackMode, isDurable, key, prefetch } = subscription.parts;
     const order = {
       groupId: findHeader(headers, "groupId"),
       protocol: "STOMP" as const,
@@ -87,12 +86,8 @@ export class Subscriptions {
 
   /** @throws BrokerError where there is no such subscription. */
   async unsubscribe({ headers }: ClientFrame): Promise<void> {
-    const name = this.#nameOf(headers);
-    const subscription = this.#open.get(name);
-    if (subscription === undefined) {
-      throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
-    }
-    this.#forget(name, subscription);
+    const subscription = this.#findNamed(headers);
+    this.#forget(subscription);
     await subscription.end();
   }
 
@@ -117,20 +112,21 @@ export class Subscriptions {
     this.#open.clear();
   }
 
-  #create(headers: Headers, filterCount: number): Subscription {
+  #create(headers: Headers, filters: readonly string[]): Subscription {
     const { settings, version, profile, outbox, newKey, onEnded, onSuspended } = this.#parts;
     const { extensionPrefix } = settings;
     const given = findHeader(headers, `${extensionPrefix}subscriptionId`);
     const ackMode = toAckMode(findHeader(headers, "ack") ?? "auto", version);
     this.#lastNumber += 1;
     const subscription: Subscription = new Subscription({
+      name: this.#nameOf(headers),
       id: findHeader(headers, "id"),
       key: given === undefined ? newKey() : parseSubscriptionId(given),
       number: this.#lastNumber,
       ackMode,
       isDurable: given !== undefined,
-      filterCount,
-      prefetch: toPrefetch(findHeader(headers, "prefetch-count"), ackMode),
+      filters,
+      prefetch: Math.min(toPrefetch(findHeader(headers, "prefetch-count"), ackMode), this.#findPrefetchLeft(ackMode)),
       version,
       profile,
       extensionPrefix,
@@ -144,22 +140,32 @@ export class Subscriptions {
     return subscription;
   }
 
+  /** How many events a further subscription may leave unacknowledged. With `auto`, the room of the socket is the bound. */
+  #findPrefetchLeft(ackMode: AckMode): number {
+    if (ackMode === "auto") return prefetchMax;
+    const acknowledged = [...this.#open.values()].filter(({ parts }) => parts.ackMode !== "auto");
+    const taken = acknowledged.reduce((sum, { parts }) => sum + parts.prefetch, 0);
+    return Math.max(prefetchMin, connectionPrefetchMax - taken);
+  }
+
   /** The connection may subscribe again. */
   #leave(subscription: Subscription): void {
-    for (const [name, known] of this.#open) if (known === subscription) this.#forget(name, known);
+    if (this.#open.get(subscription.parts.name) === subscription) this.#forget(subscription);
     subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
   }
 
-  #forget(name: string, { parts }: Subscription): void {
+  #forget({ parts: { name, filters } }: Subscription): void {
     this.#open.delete(name);
     this.#nameBytes -= name.length;
-    this.#filterCount -= parts.filterCount;
+    this.#filterCount -= filters.length;
     this.#remember(name);
   }
 
-  #checkNew(name: string, { parts }: Subscription): void {
+  #checkNew({ parts }: Subscription): void {
     const { subscriptionsMax } = this.#parts.settings;
-    if (this.#open.has(name)) throw parameterError(`this connection has a subscription ${quote(name)} already`);
+    if (this.#open.has(parts.name)) {
+      throw parameterError(`this connection has a subscription ${quote(parts.name)} already`);
+    }
     if ([...this.#open.values()].some((known) => known.parts.key === parts.key)) {
       throw parameterError(`this connection has the subscription ${quote(parts.key)} already`);
     }
@@ -167,15 +173,28 @@ export class Subscriptions {
       throw new BrokerError("overQuota", { details: `this connection has ${subscriptionsMax} subscriptions` });
     }
     const filtersMax = Math.max(connectionFiltersMax, subscriptionsMax);
-    if (this.#filterCount + parts.filterCount <= filtersMax) return;
+    if (this.#filterCount + parts.filters.length <= filtersMax) return;
     const details = `the subscriptions of a connection have at most ${filtersMax} filters`;
     throw new BrokerError("overQuota", { details });
   }
 
   /** In 1.0 a subscription may go without `id`, and is named by its destination. */
   #nameOf(headers: Headers): string {
-    const mayLackId = this.#parts.version === "1.0" && findHeader(headers, "id") === undefined;
-    return requireName(headers, mayLackId ? "destination" : "id");
+    return requireName(headers, this.#lacksId(headers) ? "destination" : "id");
+  }
+
+  #lacksId(headers: Headers): boolean {
+    return this.#parts.version === "1.0" && findHeader(headers, "id") === undefined;
+  }
+
+  /** What UNSUBSCRIBE names. In 1.0 it may give the destination of a subscription that has an `id`. @throws BrokerError where there is none. */
+  #findNamed(headers: Headers): Subscription {
+    const name = this.#nameOf(headers);
+    const found = this.#lacksId(headers)
+      ? [...this.#open.values()].find(({ parts }) => parts.filters.join(",") === name)
+      : this.#open.get(name);
+    if (found !== undefined) return found;
+    throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
   }
 
   #findByAck(id: string): Settled | undefined {

@@ -108,7 +108,7 @@ export class WebSockets {
         const { socket } = request.raw;
         socket.setKeepAlive(true, probeAfterMs);
         this.#countUnfinished(webSocket, socket);
-        route.accept({ webSocket, caller: callers.of(socket) });
+        route.accept({ webSocket, caller: callers.of(socket, { forwardedFor: request.forwardedFor }) });
       });
       return reply;
     });

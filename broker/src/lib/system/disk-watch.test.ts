@@ -5,7 +5,7 @@ import { DiskWatch } from "./disk-watch.ts";
 
 const mebibyte = 2 ** 20;
 
-/** A clock with one timer, which runs when it is told to. */
+/** A clock with one timer. The test runs it by hand. */
 function createClock() {
   let due: (() => void) | undefined;
   return {

@@ -7,5 +7,10 @@ export interface SystemRandomness {
 }
 
 export function createSystemRandomness(): SystemRandomness {
-  return { fraction: () => Math.random(), uuid: () => randomUUID() };
+  return { fraction: () => Math.random(), uuid: () => flat(randomUUID()) };
+}
+
+/** Node joins an UUID from 19 strings, which stay in memory, about 600 bytes, as long as the result. */
+function flat(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }

@@ -101,3 +101,27 @@ describe("a batch in the interface's form", () => {
     expect(receiver.requests[0]?.headers["webhook-id"]).toBe(id);
   });
 });
+
+/** The header of a callback of one event, or of a batch. */
+async function traceOf(one: NotifiedEvent, changes: Partial<CallbackTarget> = {}, batch?: readonly NotifiedEvent[]) {
+  await using receiver = await startReceiver((response) => response.end());
+  const { subscription } = notificationTo({ ...changes, url: receiver.url });
+  await makeSink().attempt({ subscription, ...one, ...(batch && { batch }) }, neverAborted);
+  return receiver.requests[0]?.headers["traceparent"];
+}
+
+describe("the W3C trace of an event", () => {
+  const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const traced = notified(61, "1", [["svc-traceparent", trace]]);
+
+  it("is a header of the callback, in each form", async () => {
+    expect(await traceOf(traced)).toBe(trace);
+    expect(await traceOf(traced, { options: { form: "cloudevents-binary" } })).toBe(trace);
+  });
+
+  it("is no header of a batch, nor where the publisher wrote something else", async () => {
+    expect(await traceOf(traced, { options: { batchEvents: 2 } }, [traced])).toBeUndefined();
+    expect(await traceOf(notified(61, "1", [["svc-traceparent", "x\r\ny: z"]]))).toBeUndefined();
+    expect(await traceOf(json)).toBeUndefined();
+  });
+});

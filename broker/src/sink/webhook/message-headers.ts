@@ -1,6 +1,7 @@
 import { validSecrets } from "../../domain/signing-secret.ts";
+import { findTraceParent, traceParentKey } from "../../domain/trace-parent.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CallbackTarget } from "../../ports/sink.ts";
+import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
 
 /** Headers of requests to receivers (Standard Webhooks 1.0). */
@@ -27,4 +28,10 @@ export class MessageHeaders {
     const signatures = validSecrets(secret, now).map((one) => signMessage(one, { ...message, timestampSeconds }));
     return { ...headers, "webhook-signature": signatures.join(" ") };
   }
+}
+
+/** The W3C trace of the event. The events of a batch have traces of their own, which are in the body. */
+export function toTraceHeader({ event, batch }: Notification, prefix: string): Readonly<Record<string, string>> {
+  const trace = batch === undefined ? findTraceParent(event.extensions, prefix) : undefined;
+  return trace === undefined ? {} : { [traceParentKey]: trace };
 }

@@ -67,3 +67,10 @@ test("an extension named __proto__ is an ordinary extension", () => {
   const body = encoder.encode({ ...notificationTo({}), event: { ...sampleEvent, extensions } }).toString();
   expect(body).toContain('"extensions":{"__proto__":"x"}');
 });
+
+test("names a subscription as the tenant's clients do", () => {
+  const notification = notificationTo({ id: parseAnySubscriptionId(`acme/${subscriptionId}`) });
+  for (const body of [encoder.encode(notification), encoder.encodeCall(notification, "x")]) {
+    expect(body.toString()).toContain(`"subscriptionId":"${subscriptionId}"`);
+  }
+});

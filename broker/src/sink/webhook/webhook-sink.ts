@@ -27,7 +27,7 @@ import { describeFailure } from "./describe-failure.ts";
 import type { ExchangeEnd } from "./exchange.ts";
 import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
 import { judgeAnswer, judgeStatus } from "./judge-answer.ts";
-import { MessageHeaders } from "./message-headers.ts";
+import { MessageHeaders, toTraceHeader } from "./message-headers.ts";
 import { type Call, type CallSignals, type Message, ReceiverCaller } from "./receiver-caller.ts";
 
 export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
@@ -75,6 +75,7 @@ class WebhookSink implements Sink {
   readonly #timeoutMs: number;
   readonly #bodies: CallbackBodies;
   readonly #headers: MessageHeaders;
+  readonly #extensionPrefix: string;
   readonly #policy: AddressPolicy;
   readonly #resolver: Resolver;
   readonly #caller: ReceiverCaller;
@@ -88,6 +89,7 @@ class WebhookSink implements Sink {
     this.#timeoutMs = options.timeoutMs;
     this.#bodies = new CallbackBodies({ ...options.cloudEvents, places: options.places });
     this.#headers = new MessageHeaders(options);
+    this.#extensionPrefix = options.cloudEvents.extensionPrefix;
     this.#policy = createAddressPolicy(options);
     this.#resolver = options.resolver;
     this.#caller = new ReceiverCaller({
@@ -199,7 +201,8 @@ class WebhookSink implements Sink {
   #toMessage(notification: Notification): Message {
     const { headers, body } = this.#bodies.encode(notification);
     const id = webhookIdOf(notification);
-    return { headers: { ...this.#headers.sign(notification.subscription, { id, body }), ...headers }, body };
+    const trace = toTraceHeader(notification, this.#extensionPrefix);
+    return { headers: { ...this.#headers.sign(notification.subscription, { id, body }), ...headers, ...trace }, body };
   }
 
   #judge(end: ExchangeEnd, notification: Notification): AttemptOutcome {

@@ -43,6 +43,7 @@ import type {
 } from "../../ports/store.ts";
 import { matchesSearch, type SubscriptionMove, type SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { GroupIndex } from "./group-index.ts";
+import { MemoryDeadLetters } from "./memory-dead-letters.ts";
 import { MemoryGroups } from "./memory-groups.ts";
 import { findExceeded } from "./memory-quotas.ts";
 import { MemorySessions, type MemorySessionsOptions } from "./memory-sessions.ts";
@@ -54,6 +55,7 @@ export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows
 
 export class MemoryStore extends MemoryGroups implements Store {
   readonly sessions: MemorySessions;
+  readonly deadLetters = new MemoryDeadLetters();
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
   #sortedIds: readonly SubscriptionId[] | undefined;
@@ -115,6 +117,7 @@ export class MemoryStore extends MemoryGroups implements Store {
       if (subscription.groupId !== groupId || cursor <= end) continue;
       const taken = vanished.countUpTo(filter, cursor);
       this.#change(subscription, { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) });
+      this.deadLetters.dropAfter(subscription.id, end);
     }
     this.sessions.cutBack(groupId, end, lease?.nodeId);
     return done;
@@ -282,6 +285,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     }
     const change = { ...direct, ...(delivery !== undefined && { delivery }) };
     this.#change(key, { ...change, ...nothingFailed, epoch: key.epoch + 1 });
+    if (direct.cursor !== undefined) this.deadLetters.dropAfter(key.id, direct.cursor);
     return "moved";
   }
 
@@ -305,15 +309,20 @@ export class MemoryStore extends MemoryGroups implements Store {
     if (known === undefined) return false;
     this.#sortedIds = undefined;
     this.#count(known, -1);
+    this.deadLetters.dropAll(key.id);
     return this.#subscriptions.delete(key.id);
   }
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     const refused: SubscriptionId[] = [];
-    for (const row of rows) {
+    for (const { skipped = [], ...row } of rows) {
       const known = this.#find(row);
-      if (known === undefined) refused.push(row.id);
-      else if (isFurther(row, known)) this.#change(row, row);
+      if (known === undefined) {
+        refused.push(row.id);
+        continue;
+      }
+      this.deadLetters.add(row.id, skipped, known.cursor);
+      if (isFurther(row, known)) this.#change(row, row);
     }
     return refused;
   }

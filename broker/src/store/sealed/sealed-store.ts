@@ -154,6 +154,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
   return {
     stop: () => store.stop(),
     sessions: store.sessions,
+    deadLetters: store.deadLetters,
     findHead: (groupId) => store.findHead(groupId),
     applyBlocks: (groupId, blocks, options) => store.applyBlocks(groupId, blocks, options),
     listBlocks: (groupId, page) => store.listBlocks(groupId, page),

@@ -2,9 +2,10 @@ import { type Kysely, sql } from "kysely";
 import { addDeliveryOptions } from "./add-delivery-options.ts";
 import { addRetryTimes } from "./add-retry-times.ts";
 import { coverRows } from "./cover-rows.ts";
+import { createDeadLetters } from "./create-dead-letters.ts";
+import { createShares } from "./create-shares.ts";
 import { indexOwners } from "./index-owners.ts";
 import { startCheckSql } from "./session-rows.ts";
-import { ofShare } from "./share-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -25,6 +26,7 @@ const migrations: readonly Migration[] = [
   indexOwners,
   addRetryTimes,
   addDeliveryOptions,
+  createDeadLetters,
 ];
 
 /** Newest version that this program knows. */
@@ -335,38 +337,6 @@ async function createRetained({ schema }: Kysely<Schema>, backend: SqlBackend): 
     .addColumn("position", "bigint", (column) => column.notNull())
     .addColumn("checksum", "bigint", (column) => column.notNull())
     .addPrimaryKeyConstraint("retained_by_name", ["group_id", "name"])
-    .execute();
-}
-
-/** Shares of an earlier version were in memory. Their members become members again when they subscribe again. */
-async function createShares({ schema }: Kysely<Schema>): Promise<void> {
-  await schema
-    .createTable("shares")
-    .addColumn("share_id", "text", (column) => column.primaryKey().notNull())
-    .addColumn("group_id", "text", (column) => column.notNull())
-    .addColumn("filter", "text", (column) => column.notNull())
-    .addColumn("cursor", "bigint", (column) => column.notNull())
-    .addColumn("epoch", "bigint", (column) => column.notNull())
-    .addColumn("cursor_check", "bigint", (column) => column.notNull())
-    .addColumn("checksum", "bigint", (column) => column.notNull())
-    .addUniqueConstraint("shares_by_filter", ["group_id", "filter"])
-    .execute();
-  await schema
-    .createTable("share_events")
-    .addColumn("share_id", "text", (column) => column.notNull())
-    .addColumn("position", "bigint", (column) => column.notNull())
-    .addColumn("topic", "text", (column) => column.notNull())
-    .addColumn("session_id", "text", (column) => column.notNull())
-    .addColumn("session_epoch", "bigint", (column) => column.notNull())
-    .addColumn("checksum", "bigint", (column) => column.notNull())
-    .addPrimaryKeyConstraint("share_events_by_position", ["share_id", "position"])
-    .execute();
-  await schema.createIndex("share_events_by_session").on("share_events").column("session_id").execute();
-  await schema
-    .createIndex("session_subscriptions_of_shares")
-    .on("session_subscriptions")
-    .column("filter")
-    .where(ofShare)
     .execute();
 }
 

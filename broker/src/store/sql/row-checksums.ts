@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { checksumOf, type Scalar } from "../checksum.ts";
+import type { DeadLetterTable } from "./dead-letter-table.ts";
 import type {
   BatchTable,
   BlockTable,
@@ -23,6 +24,7 @@ interface CheckedTables {
   readonly vanished: Omit<VanishedTable, "vanished_id">;
   readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
+  readonly dead_letters: DeadLetterTable;
   readonly publish_keys: PublishKeyTable;
 }
 type CheckedTable = keyof CheckedTables;
@@ -74,6 +76,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
   ],
   skipped_entries: ["group_id", "block_number", "log_index", "code", "reason", "address", "transaction_hash"],
   subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "state", "created_at"],
+  dead_letters: ["subscription_id", "position", "event_id", "topic", "attempts", "reason", "failed_at"],
   publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
 

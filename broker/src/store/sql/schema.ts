@@ -1,5 +1,7 @@
 import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Transaction } from "kysely";
 import type { StoreError } from "./store-error.ts";
+import type { GroupLeaseTable, NodeTable, SignerTable } from "./coordination-tables.ts";
+import type { DeadLetterTable } from "./dead-letter-table.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPlace } from "../../ports/store.ts";
 
@@ -217,30 +219,6 @@ export interface SessionTimeTable {
   readonly ms_check: number;
 }
 
-/** One row for each member if nodes share the database. Times are milliseconds since the epoch by the database's clock. */
-export interface NodeTable {
-  readonly node_id: string;
-  readonly address: string;
-  readonly joined_at: number;
-  readonly expires_at: number;
-  /** Groups that the member can deliver, as a JSON list. */
-  readonly groups: string;
-}
-
-/** The node that writes each group's index. The row stays when no node does, so that epochs only grow. */
-export interface GroupLeaseTable {
-  readonly group_id: string;
-  readonly node_id: string | null;
-  readonly epoch: number;
-}
-
-/** The node that signs with each address. */
-export interface SignerTable {
-  readonly group_id: string;
-  readonly sender: string;
-  readonly node_id: string;
-}
-
 /** Which chain each group is on; see the GroupRecords port. */
 export interface GroupChainTable {
   readonly group_id: string;
@@ -286,6 +264,7 @@ export interface Schema {
   readonly retained: RetainedTable;
   readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
+  readonly dead_letters: DeadLetterTable;
   readonly sessions: SessionTable;
   readonly session_subscriptions: SessionFilterTable;
   readonly session_times: SessionTimeTable;
@@ -371,8 +350,14 @@ export interface SqlDatabase {
   /** The places as a table with the columns topic, after and place, which counts from 0. */
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
   readonly rowWriter: RowWriter;
-  /** Moves cursors forward in one transaction of the relaxed kind; returns the ids that have no row of the given epoch. */
-  readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
+  /**
+   * Moves cursors forward in one transaction of the relaxed kind, and inserts the letters that these pass; returns the ids that have no row of the given
+   * epoch.
+   */
+  readonly saveProgress: (
+    rows: readonly ProgressRow[],
+    letters: readonly DeadLetterTable[],
+  ) => Promise<readonly string[]>;
   /** Checks that each index of the small tables finds every row, and rebuilds it if not. @throws StoreError `corrupt`. */
   readonly checkTables: () => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */

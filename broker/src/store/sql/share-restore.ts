@@ -7,7 +7,7 @@ import type { Schema, ShareTable } from "./schema.ts";
 import { fromFilterRow } from "./session-rows.ts";
 import { fromShareEventRow, ofShare, toShareRow } from "./share-rows.ts";
 
-/** Rows of members, or of events, of which one has to be intact. */
+/** Rows of members, or of events, that are read to find one that is intact. */
 const rowsReadMax = 100;
 
 /** A share as its members name it. */

@@ -11,6 +11,7 @@ import { placeColumns } from "./index-queries.ts";
 import { pagesOf } from "./pages.ts";
 import { prepare } from "./prepared.ts";
 import { cutBack } from "./cut-back.ts";
+import { cutBackLetters } from "./sql-dead-letters.ts";
 import { cutBackSessions } from "./session-detaching.ts";
 import { checkRow, withChecksum } from "./row-checksums.ts";
 import { fromPlaceRow } from "./rows.ts";
@@ -90,6 +91,7 @@ export class SqlRollBack {
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
     await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
+    await cutBackLetters(transaction, { groupId, end });
     await cutBackShares(transaction, { groupId, end });
     const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId });
     for (const id of refused) await this.#database.notify(transaction, { kind: "session", id });

@@ -45,11 +45,13 @@ import type {
   TopicPlace,
 } from "../../ports/store.ts";
 import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
+import { dropDamagedLetters } from "./check-dead-letters.ts";
 import { emptyDamagedIndex } from "./check-index.ts";
 import { dropDamagedSessions } from "./check-sessions.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { HeldFile, SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
+import { passOnLetters, SqlDeadLetters } from "./sql-dead-letters.ts";
 import { SqlGroupRecords } from "./sql-group-records.ts";
 import { SqlIndex } from "./sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
@@ -83,6 +85,7 @@ interface OpenDependencies {
   readonly groupRecords: SqlGroupRecords;
   readonly publishKeys: SqlPublishKeys;
   readonly sessions: SqlSessions;
+  readonly deadLetters: SqlDeadLetters;
 }
 
 export class SqlStore implements Store, Journal, GroupRecords {
@@ -96,6 +99,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
   }
 
   readonly sessions: Store["sessions"] = passOn(() => this.#parts().sessions);
+  readonly deadLetters: Store["deadLetters"] = passOnLetters(() => this.#parts().deadLetters);
 
   /** Undefined where the store is not open, or on a database server. */
   get file(): HeldFile | undefined {
@@ -117,8 +121,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
         groupRecords: new SqlGroupRecords(database),
         publishKeys: new SqlPublishKeys(database),
         sessions: new SqlSessions(database),
+        deadLetters: new SqlDeadLetters(database),
       };
       await this.#dropDamagedSessions(database);
+      await dropDamagedLetters(database, this.#logger);
       if (isEmptied) {
         const remedy = "it is built anew from the chain, and subscriptions are kept";
         this.#logger.warn("index damaged", { database: this.#backend.description, remedy });

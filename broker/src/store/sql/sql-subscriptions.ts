@@ -1,4 +1,4 @@
-import type { CompiledQuery, Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import { type Position, positionZero } from "../../domain/position.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
@@ -8,6 +8,8 @@ import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
 import type { CallbackChange, HeldCount, InsertOutcome, Progress, Store, SubscriptionPage } from "../../ports/store.ts";
 import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
+import { toLetterRow } from "./dead-letter-rows.ts";
+import { dropLettersAfter } from "./sql-dead-letters.ts";
 import { isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import { fromSubscriptionRow, toDeliveryColumns, toSubscriptionRow } from "./rows.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
@@ -183,7 +185,9 @@ export class SqlSubscriptions {
       };
       const isDue = (row: SubscriptionTable): boolean => row.epoch === epoch;
       const next = { id, ...change, ...nothingFailed, epoch: epoch + 1 };
-      return (await this.#changeWithin(transaction, isDue, next)) ? "moved" : "refused";
+      if (!(await this.#changeWithin(transaction, isDue, next))) return "refused";
+      if (cursor !== undefined) await dropLettersAfter(transaction, id, cursor);
+      return "moved";
     });
   }
 
@@ -203,7 +207,12 @@ export class SqlSubscriptions {
   }
 
   async delete(key: SubscriptionKey): Promise<boolean> {
-    return this.#changeDurably(this.#queries.delete.bind(toKey(key)));
+    return this.#database.durable.transaction().execute(async (transaction) => {
+      const { numAffectedRows } = await transaction.executeQuery(this.#queries.delete.bind(toKey(key)));
+      if (numAffectedRows !== 1n) return false;
+      await transaction.deleteFrom("dead_letters").where("subscription_id", "=", key.id).execute();
+      return true;
+    });
   }
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
@@ -222,6 +231,7 @@ export class SqlSubscriptions {
         };
         return { id: row.id, ...progress, progress_check: progressCheck(progress) };
       }),
+      rows.flatMap(({ skipped = [] }) => skipped.map(toLetterRow)),
     );
     return refused as readonly SubscriptionId[]; // Some of those given.
   }
@@ -244,12 +254,6 @@ export class SqlSubscriptions {
     const changed = withChecksum("subscriptions", { ...next, progress_check: progressCheck(next) });
     await transaction.executeQuery(this.#queries.update.bind(changed));
     return true;
-  }
-
-  /** One statement is one transaction. */
-  async #changeDurably(query: CompiledQuery): Promise<boolean> {
-    const { numAffectedRows } = await this.#database.durable.executeQuery(query);
-    return numAffectedRows === 1n;
   }
 }
 

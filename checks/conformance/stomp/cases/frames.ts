@@ -54,6 +54,15 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
+    name: "a frame without body may say so by content-length",
+    holds: { "1.0": ["length-1"], ...since11("length-2") },
+    run: async (context) => {
+      const peer = await context.connect({ "content-length": "0" });
+      await peer.ask("BEGIN", { transaction: "t", "content-length": "0" });
+      await peer.ask("ABORT", { transaction: "t", "content-length": "0" });
+    },
+  },
+  {
     name: "a content-length that is no number is an ERROR",
     holds: { "1.0": ["length-1"], ...since11("length-2") },
     run: async (context) => {
@@ -70,6 +79,22 @@ export const frameCases: readonly Case[] = [
       const headers: Record<string, string> = { "svc-a:b": "x:y\nz\\c\\", user: "größer: 🙂\n日本" };
       if (context.version === "1.2") headers["svc-return"] = "a\r\nb";
       await context.publish("x", headers);
+      expect((await peer.next("MESSAGE")).headers).toMatchObject(headers);
+    },
+  },
+  {
+    name: "headers are decoded and encoded again: a client without escapes writes and reads what others mean",
+    holds: since11("encoding-1", "encoding-3"),
+    run: async (context) => {
+      const plain = await context.connectPlainly();
+      await plain.ask("SUBSCRIBE", { destination: context.topic });
+      const headers = { "svc-a": "x:y\\z\\n" };
+      await context.publish("escaped", { ...headers, "svc-b": "a\nb" });
+      const seen = (await plain.next("MESSAGE")).headers;
+      expect(seen).toMatchObject(headers);
+      expect(seen).not.toHaveProperty("svc-b"); // 1.0 has no form for a line feed
+      const peer = await context.subscribed();
+      await plain.ask("SEND", { destination: context.topic, ...headers }, "plain");
       expect((await peer.next("MESSAGE")).headers).toMatchObject(headers);
     },
   },
@@ -141,14 +166,17 @@ export const frameCases: readonly Case[] = [
     name: "a body where none may be is an ERROR",
     holds: since11("body-1"),
     run: async (context) => {
-      for (const command of ["SUBSCRIBE", "BEGIN", "UNSUBSCRIBE", "ACK", "DISCONNECT"]) {
+      const commands = ["SUBSCRIBE", "UNSUBSCRIBE", "ACK", "NACK", "BEGIN", "COMMIT", "ABORT", "DISCONNECT"];
+      for (const command of commands) {
         const headers = { id: "1", destination: context.topic, transaction: "t", receipt: "body" };
         const error = await context.refuses((peer) => peer.send(command, headers, "body"));
         expect(error.headers["receipt-id"]).toBe("body");
       }
-      const peer = await context.open();
-      peer.send("CONNECT", context.hello, "body");
-      await peer.isRefused();
+      for (const command of ["CONNECT", "STOMP"]) {
+        const peer = await context.open();
+        peer.send(command, context.hello, "body");
+        await peer.isRefused();
+      }
     },
   },
   {

@@ -57,9 +57,20 @@ export const publishCases: readonly Case[] = [
     name: "a SEND without destination is an ERROR with its receipt-id",
     holds: { "1.0": ["send-1", "error-1"], ...since11("send-1", "send-3", "error-1", "error-2") },
     run: async (context) => {
-      const error = await context.refuses((peer) => peer.send("SEND", { receipt: "none" }, "x"));
-      expect(error.headers["receipt-id"]).toBe("none");
-      expect(Number(error.headers["code"])).toBeGreaterThan(100_000);
+      for (const other of [{}, { Destination: context.topic }]) {
+        const error = await context.refuses((peer) => peer.send("SEND", { receipt: "none", ...other }, "x"));
+        expect(error.headers["receipt-id"]).toBe("none");
+        expect(Number(error.headers["code"])).toBeGreaterThan(100_000);
+      }
+    },
+  },
+  {
+    name: "the body of an ERROR has its length and type",
+    holds: { "1.0": ["error-1"], "1.2": ["type-2"] },
+    run: async (context) => {
+      const { headers, body } = await context.refuses((peer) => peer.send("SEND", {}, "x"));
+      expect(headers).toMatchObject({ "content-type": "text/plain", "content-length": String(body.length) });
+      expect(body.toString()).toContain("destination");
     },
   },
   {
@@ -75,6 +86,25 @@ export const publishCases: readonly Case[] = [
         const error = await context.refuses((peer) => peer.send("SEND", { ...headers, receipt: "r" }, "x"));
         expect(error.headers).toMatchObject({ code, "receipt-id": "r" });
       }
+    },
+  },
+  {
+    name: "every frame that asks gets a RECEIPT, but CONNECT",
+    holds: inAll("receipt-1"),
+    run: async (context) => {
+      const peer = await context.connect({ receipt: "none" });
+      const id = await context.subscribe(peer, { ack: "client" });
+      await peer.ask("SEND", { destination: context.topic }, "1");
+      const settling = context.settling(await peer.next("MESSAGE"));
+      if (context.version !== "1.0") await peer.ask("NACK", settling);
+      await peer.ask("ACK", settling);
+      for (const end of ["COMMIT", "ABORT"]) {
+        await peer.ask("BEGIN", { transaction: "t" });
+        await peer.ask("SEND", { destination: context.topic, transaction: "t" }, "2");
+        await peer.ask(end, { transaction: "t" });
+      }
+      await peer.ask("UNSUBSCRIBE", { id });
+      await peer.ask("DISCONNECT");
     },
   },
   {
@@ -111,7 +141,10 @@ export const publishCases: readonly Case[] = [
       const ids = [await context.publish("once", key), await context.publish("once", key)];
       expect(ids[1]).toBe(ids[0]);
       await context.publish("other");
-      expect(await context.take(peer, 2)).toEqual(["once", "other"]);
+      const { headers, body } = await peer.next("MESSAGE");
+      expect(body.toString()).toBe("once");
+      expect(headers).not.toHaveProperty("svc-publish-key"); // an order to the broker, and no extension
+      expect(await context.take(peer, 1)).toEqual(["other"]);
     },
   },
   {

@@ -50,6 +50,16 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
+    name: "UNSUBSCRIBE of 1.0 may give the destination of a subscription that has an id",
+    holds: only("1.0", "unsubscribe-1", "unsubscribe-2"),
+    run: async (context) => {
+      const peer = await context.subscribed();
+      await peer.ask("UNSUBSCRIBE", { destination: context.topic });
+      await context.publish("x");
+      await peer.isQuiet();
+    },
+  },
+  {
     name: "an id that is in use is an ERROR",
     holds: { "1.2": ["subscribe-4", "subscribe-1"], "1.1": ["subscribe-1", "subscribe-2"] },
     run: async (context) => {
@@ -186,7 +196,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "with ack client-individual an ACK is for one message, and the others come again",
+    name: "with ack client-individual an ACK or NACK is for one message, and the others come again",
     holds: since11("ack-mode-3", "ack-1", "ack-2"),
     run: async (context) => {
       const id = randomUUID();
@@ -194,8 +204,10 @@ export const subscribeCases: readonly Case[] = [
       await context.subscribe(peer, { ack: "client-individual", "svc-subscriptionId": id });
       for (const text of ["1", "2", "3"]) await context.publish(text);
       const messages = [await peer.next("MESSAGE"), await peer.next("MESSAGE"), await peer.next("MESSAGE")];
-      const [, second] = messages;
+      const [, second, third] = messages;
       if (second !== undefined) context.settle(peer, "ACK", { message: second });
+      if (third !== undefined) context.settle(peer, "NACK", { message: third });
+      expect(await context.take(peer, 1)).toEqual(["3"]);
       await peer.ask("DISCONNECT");
       await expectLeft(context, id, ["1", "3"]);
     },
@@ -245,12 +257,26 @@ export const subscribeCases: readonly Case[] = [
     run: async (context) => {
       const commands = context.version === "1.0" ? ["ACK"] : ["ACK", "NACK"];
       for (const command of commands) {
+        for (const name of Object.keys(context.settling({ headers: {} }))) {
+          const peer = await context.subscribed({ ack: "client" });
+          await context.publish("x");
+          const { [name]: _, ...rest } = context.settling(await peer.next("MESSAGE"));
+          peer.send(command, rest);
+          await peer.isRefused();
+        }
+      }
+    },
+  },
+  {
+    name: "an ACK whose subscription is another one is an ERROR",
+    holds: only("1.1", "ack-1", "ack-2"),
+    run: async (context) => {
+      for (const subscription of ["other", "none"]) {
         const peer = await context.subscribed({ ack: "client" });
+        await peer.ask("SUBSCRIBE", { id: "other", destination: `${context.topic}/other`, ack: "client" });
         await context.publish("x");
         const settling = context.settling(await peer.next("MESSAGE"));
-        const [name = ""] = Object.keys(settling);
-        const { [name]: _, ...rest } = settling;
-        peer.send(command, rest);
+        peer.send("ACK", { ...settling, subscription });
         await peer.isRefused();
       }
     },

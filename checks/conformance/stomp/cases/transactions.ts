@@ -142,4 +142,18 @@ export const transactionCases: readonly Case[] = [
       }
     },
   },
+  {
+    name: "an ACK or NACK in a transaction that is not open is an ERROR",
+    holds: { "1.0": ["ack-2"], ...since11("ack-3", "nack-1", "error-2") },
+    run: async (context) => {
+      const commands = context.version === "1.0" ? ["ACK"] : ["ACK", "NACK"];
+      for (const command of commands) {
+        const peer = await context.subscribed({ ack: "client" });
+        await context.publish("x");
+        const settling = context.settling(await peer.next("MESSAGE"));
+        peer.send(command, { ...settling, transaction: "none", receipt: "r" });
+        expect((await peer.isRefused()).headers["receipt-id"]).toBe("r");
+      }
+    },
+  },
 ];

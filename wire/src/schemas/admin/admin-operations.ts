@@ -1,5 +1,6 @@
 import * as z from "zod";
 import {
+  adminDeadLetterPageSchema,
   adminDocumentSchema,
   adminEventDetailsSchema,
   adminEventPageSchema,
@@ -71,6 +72,16 @@ const place = z
   .union([z.string(), z.int().min(1)])
   .describe("OFFSET_FIRST, OFFSET_LAST, an eventId, a time (ISO 8601), or a sequence of the topic.");
 
+const letters = z
+  .strictObject({
+    eventId: z.string().optional().describe("The event of the dead letter."),
+    all: z.literal(true).optional().describe("Instead of one event."),
+  })
+  .refine(
+    ({ eventId, all }) => (eventId === undefined) === (all === true),
+    'it names neither "eventId" nor "all", or both',
+  );
+
 const orders = {
   pause: { summary: "Holds a subscription until an operator resumes it.", body: none },
   resume: { summary: "Delivers again from the cursor, whether it was paused or suspended.", body: none },
@@ -100,11 +111,18 @@ const orders = {
         concurrency: z.int().min(1).describe("Topics to deliver at once."),
         batch: z.int().min(0).describe("Most events in one callback; 0 for callbacks of one event."),
         batchMs: z.int().min(0).describe("How long a batch that is not full waits for more events."),
+        onFailure: z.enum(["suspend", "skip"]).describe("What becomes of an event whose attempts fail."),
+        attemptsMax: z.int().min(1).describe("With `skip`: failed attempts after which an event is a dead letter."),
       })
       .partial()
       .refine((change) => Object.keys(change).length > 0, "it names nothing to change"),
   },
   test: { summary: "Sends a test event now, in whatever state the subscription is.", body: none },
+  redeliver: {
+    summary: "Delivers dead letters again, by position, and removes those that the receiver accepts.",
+    body: letters,
+  },
+  discard: { summary: "Removes dead letters: their events are not delivered any more.", body: letters },
 } as const;
 export type OrderName = keyof typeof orders;
 export const orderNames = Object.keys(orders) as readonly OrderName[]; // Its own keys.
@@ -120,6 +138,10 @@ const named = {
   getSubscription: list("/subscriptions/{id}", "One subscription, with its last attempts.", {
     query: none,
     result: adminSubscriptionDetailsSchema,
+  }),
+  listDeadLetters: list("/subscriptions/{id}/dead-letters", "Events that a subscription skipped, by position.", {
+    query: z.strictObject(paging),
+    result: adminDeadLetterPageSchema,
   }),
   listSessions: list("/sessions", "Sessions of MQTT, STOMP and tails, by identifier.", {
     query: z.strictObject(paging),
@@ -220,4 +242,8 @@ export interface OrderBody {
   readonly concurrency?: number | undefined;
   readonly batch?: number | undefined;
   readonly batchMs?: number | undefined;
+  readonly onFailure?: string | undefined;
+  readonly attemptsMax?: number | undefined;
+  readonly eventId?: string | undefined;
+  readonly all?: true | undefined;
 }

@@ -45,6 +45,8 @@ const subscriptionFields = {
   concurrency: z.int().optional().describe("Topics delivered at once; absent for one event at a time."),
   batch: z.int().optional().describe("Most events in one callback; absent for callbacks of one event."),
   batchMs: z.int().optional().describe("How long a batch that is not full waits for more events."),
+  onFailure: z.literal("skip").optional().describe("Absent if a receiver that fails suspends the subscription."),
+  attemptsMax: z.int().optional().describe("Failed attempts after which an event is skipped."),
   state: z.enum(subscriptionStates),
   owner: z.string().optional().describe("Who made it; absent if nobody had to log in."),
   node: z.string().optional().describe("Address of the node that delivers it; absent for a single process."),
@@ -77,10 +79,25 @@ export const adminSubscriptionDetailsSchema = z
     ...subscriptionFields,
     waitingSince: time.optional().describe("Time of the block of the oldest event after the cursor."),
     nextAttemptAt: time.optional().describe("When the node that answers attempts again; absent unless it waits."),
+    deadLetters: z.int().describe("Number of its dead letters."),
     attempts: z.array(attemptSchema).describe("Of the node that answers, the newest first; kept in memory."),
   })
   .meta({ title: "AdminSubscriptionDetails" });
 export type AdminSubscriptionDetails = z.output<typeof adminSubscriptionDetailsSchema>;
+
+export const adminDeadLetterSchema = z
+  .strictObject({
+    eventId: z.string(),
+    topic: z.string(),
+    position: z.int(),
+    block: z.int(),
+    attempts: z.int().describe("Attempts that failed."),
+    reason: z.string().describe("Why the newest of them failed."),
+    failedAt: time.describe("When it failed."),
+  })
+  .meta({ title: "AdminDeadLetter" });
+export type AdminDeadLetter = z.output<typeof adminDeadLetterSchema>;
+export const adminDeadLetterPageSchema = pageOf(adminDeadLetterSchema, "AdminDeadLetterPage");
 
 export const adminSubscriptionPageSchema = pageOf(adminSubscriptionSchema, "AdminSubscriptionPage");
 
@@ -95,8 +112,15 @@ const testSchema = z.strictObject({
 export const orderResultSchema = z
   .strictObject({
     id: z.string(),
-    events: z.int().describe("Matching events that are skipped, delivered again, or wait."),
+    events: z.int().describe("Matching events that are skipped, delivered again, or wait; dead letters removed."),
     dryRun: z.boolean(),
+    letters: z
+      .strictObject({
+        left: z.int().describe("Dead letters that are left."),
+        failure: z.strictObject({ eventId: z.string(), reason: z.string() }).optional().describe("The last one."),
+      })
+      .optional()
+      .describe("Of an order for dead letters."),
     test: testSchema.optional().describe("How a test event was taken."),
     error: z.strictObject({ code: z.int(), detail: z.string() }).optional().describe("Why it was refused."),
   })

@@ -169,6 +169,29 @@ describe("orders", () => {
     expect((await call("POST", "/subscriptions/test?host=down.example")).body["items"]).toHaveLength(1);
   });
 
+  it("shows what a subscription skipped, and delivers or discards it", async () => {
+    const path = `/subscriptions/${ids[1]}`;
+    await call("POST", `${path}/change`, { onFailure: "skip", attemptsMax: 1 });
+    await engine.clock.advance(1_000);
+    expect((await call("GET", path)).body).toMatchObject({ onFailure: "skip", attemptsMax: 1, deadLetters: 2, lag: 0 });
+    const { body } = await call("GET", `${path}/dead-letters?limit=1`);
+    expect(body["items"]).toMatchObject([{ eventId, topic: "orders/eu", attempts: 1, reason: "answered 500" }]);
+    const rest = await call("GET", `${path}/dead-letters?cursor=${String(body["next"])}`);
+    expect(rest.body).toMatchObject({ items: [{ eventId: expect.stringMatching(/-2-/) }] });
+    expect(rest.body).not.toHaveProperty("next");
+    const again = await call("POST", `${path}/redeliver`, { eventId });
+    expect(again.body).toMatchObject({ events: 0, letters: { left: 2, failure: { eventId, reason: "answered 500" } } });
+    const dry = await call("POST", `${path}/discard?dryRun=true`, { all: true });
+    expect(dry.body).toEqual({ id: ids[1], events: 2, dryRun: true });
+    expect((await call("POST", `${path}/discard`, { all: true })).body).toMatchObject({ letters: { left: 0 } });
+    for (const order of ["redeliver", "discard"]) {
+      const all = await call("POST", `/subscriptions/${order}?all=true`, { all: true });
+      expect(all.body["items"]).toMatchObject([{ events: 0 }, { events: 0 }]);
+    }
+    await call("POST", `${path}/change`, { onFailure: "suspend" });
+    expect((await call("GET", path)).body).not.toHaveProperty("onFailure");
+  });
+
   it("for all that a search finds, but not for all by mistake", async () => {
     for (const query of ["", "?prefix=", "?lagMin=0&failingMsMin=0"]) {
       expect((await call("POST", `/subscriptions/pause${query}`)).status).toBe(400);
@@ -204,6 +227,12 @@ describe("failures", () => {
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], { from: 1, other: 2 }],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 100501], { url: "ftp://x" }],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/change", [400, 200001], { attemptsMax: 2 }],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [400, 200001], {}],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [400, 200001], { eventId: "a", all: true }],
+    ["POST /subscriptions/00000000-0000-4000-8000-000000000001/discard", [404, 100303], { eventId: "df09ed59-9-9" }],
+    ["GET /subscriptions/00000000-0000-4000-8000-000000000001/dead-letters?cursor=x", [400, 200001]],
+    ["GET /subscriptions/00000000-0000-4000-8000-00000000ffff/dead-letters", [404, 100504]],
   ])("%s is a problem with status and code %j", async (request, [status, code], body) => {
     const [method = "", path = ""] = request.split(" ");
     const answer = await call(method, path, body);

@@ -104,11 +104,12 @@ function checked(schema: z.ZodType, value: unknown): unknown {
 }
 
 function readQuery({ raw }: FastifyRequest): Readonly<Record<string, string>> {
-  const query = new URLSearchParams((raw.url ?? "").split("?")[1]);
-  const names = [...query.keys()];
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw parameterError(`${quote(twice)} is given twice`);
-  return Object.fromEntries(query);
+  const values = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams((raw.url ?? "").split("?")[1])) {
+    if (values.has(name)) throw parameterError(`${quote(name)} is given twice`);
+    values.set(name, value);
+  }
+  return Object.fromEntries(values);
 }
 
 function readBody(request: FastifyRequest): unknown {

@@ -1,4 +1,5 @@
 import type {
+  AdminDeadLetter,
   AdminEvent,
   AdminFigures,
   AdminGroups,
@@ -10,6 +11,7 @@ import type {
   OrderResultBody,
 } from "@stele/wire";
 import { toBrokerError } from "@stele/wire";
+import type { DeadLetter } from "../../../domain/dead-letter.ts";
 import type { DeliveryOptions } from "../../../domain/delivery-options.ts";
 import { blockOf } from "../../../domain/position.ts";
 import { withoutSecrets } from "../../../domain/receiver.ts";
@@ -58,16 +60,26 @@ export function toSubscription({ subscription, lag, node }: SubscriptionView): A
   };
 }
 
-function toOptions({ form, batchEvents, ...options }: DeliveryOptions = {}) {
-  return { ...(form && { format: form }), ...options, ...(batchEvents && { batch: batchEvents }) };
+function toOptions({ form, batchEvents, skipAfter, ...options }: DeliveryOptions = {}) {
+  return {
+    ...(form && { format: form }),
+    ...options,
+    ...(batchEvents && { batch: batchEvents }),
+    ...(skipAfter && { onFailure: "skip" as const, attemptsMax: skipAfter }),
+  };
+}
+
+export function toDeadLetter({ eventId, topic, position, attempts, reason, failedAt }: DeadLetter): AdminDeadLetter {
+  return { eventId, topic, position, block: blockOf(position), attempts, reason, failedAt: toTime(failedAt) };
 }
 
 export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscriptionDetails {
-  const { waitingSince, nextAttemptAt, attempts } = details;
+  const { waitingSince, nextAttemptAt, deadLetters, attempts } = details;
   return {
     ...toSubscription(details),
     ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }),
     ...(nextAttemptAt !== undefined && { nextAttemptAt: toTime(nextAttemptAt) }),
+    deadLetters,
     attempts: attempts.map(({ at, durationMs, ...rest }) => ({
       at: toTime(at),
       durationMs: toMs({ durationMs }),
@@ -76,8 +88,11 @@ export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscr
   };
 }
 
-export function toOrderResult({ id, events, test, error }: OrderResult, dryRun: boolean): OrderResultBody {
-  if (error === undefined) return { id, events, dryRun, ...(test && { test: { ...test, durationMs: toMs(test) } }) };
+export function toOrderResult({ id, events, letters, test, error }: OrderResult, dryRun: boolean): OrderResultBody {
+  if (error === undefined) {
+    const rest = { ...(letters && { letters }), ...(test && { test: { ...test, durationMs: toMs(test) } }) };
+    return { id, events, dryRun, ...rest };
+  }
   const { code, message: detail } = toBrokerError(error);
   return { id, events, dryRun, error: { code, detail } };
 }

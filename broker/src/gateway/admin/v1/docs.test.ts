@@ -17,6 +17,9 @@ beforeAll(async () => {
   await engine.broker.open({ topic: "orders/eu", groupId: undefined });
   await engine.subscribe("orders/eu");
   await engine.subscribe("orders/#", { url: "http://down.example/hook", format: "JsonRPC" });
+  engine.sink.receive("http://picky.example/hook", () => ({ status: "failed", reason: "answered 422" }));
+  const options = { onFailure: "skip", attemptsMax: 1 };
+  await engine.subscribe("orders/eu", { url: "http://picky.example/hook", options });
   await engine.publish("orders/eu", "1");
   await engine.publish("orders/eu", "2");
   await engine.clock.advance(1_000);

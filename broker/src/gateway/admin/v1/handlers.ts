@@ -22,6 +22,7 @@ import { toProof } from "../../../engine/query/to-proof.ts";
 import { toEventBody } from "../../shared/results.ts";
 import { parameterError } from "../../shared/failure.ts";
 import {
+  toDeadLetter,
   toEvent,
   toFigures,
   toGroups,
@@ -57,6 +58,8 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     toPage(await operator.searchSubscriptions(caller, toSearch(query), pageOf(query)), toSubscription),
   getSubscription: async ({ operator, caller, params }) =>
     toSubscriptionDetails(await operator.getSubscription(caller, nameOf(params, "id"))),
+  listDeadLetters: async ({ operator, caller, params, query }) =>
+    toPage(await operator.listDeadLetters(caller, nameOf(params, "id"), pageOf(query)), toDeadLetter),
   listSessions: async ({ operator, caller, query }) =>
     toPage(await operator.listSessions(caller, pageOf(query)), toSession),
   listTopics: async ({ operator, caller, query }) => {
@@ -121,8 +124,9 @@ function leavesNothingOut(value: unknown): boolean {
   return value === undefined || value === "" || value === 0;
 }
 
-function toOrder(name: OrderName, { to, from, ...change }: OrderBody): SubscriptionOrder {
+function toOrder(name: OrderName, { to, from, eventId, ...change }: OrderBody): SubscriptionOrder {
   if (name === "change") return { kind: name, change: toChange(change) };
+  if (name === "redeliver" || name === "discard") return { kind: name, eventId };
   if (name === "skip") return { kind: name, to: to === undefined ? undefined : toPlace(to) };
   if (name !== "replay") return { kind: name };
   if (from === undefined) throw parameterError('"from" is missing');

@@ -34,8 +34,8 @@ export class ConnectionMemory {
   }
 }
 
-/** The bytes of a packet or frame that has not come whole. A slow client is not ended for its slowness, only where others need the memory. */
-export class UnfinishedInput {
+/** The bytes of a packet or frame that has not come whole. */
+export class UnfinishedInput implements Client {
   readonly #createHolding: () => Holding;
   readonly #client: Client;
   #holding: Holding | undefined;
@@ -43,7 +43,20 @@ export class UnfinishedInput {
 
   constructor(createHolding: () => Holding, client: Client) {
     this.#createHolding = createHolding;
-    this.#client = { ...client, isExcused: () => true };
+    this.#client = client;
+  }
+
+  get socket(): Client["socket"] {
+    return this.#client.socket;
+  }
+
+  end(reason: Parameters<Client["end"]>[0]): void {
+    this.#client.end(reason);
+  }
+
+  /** A slow client is not ended for its slowness, only where others need the memory. */
+  isExcused(): boolean {
+    return true;
   }
 
   /** Says how many bytes are held now. */
@@ -55,7 +68,7 @@ export class UnfinishedInput {
     if (bytes < this.#bytes) this.release();
     if (this.#holding === undefined) {
       this.#holding = this.#createHolding();
-      this.#holding.awaitClient(this.#client);
+      this.#holding.awaitClient(this);
     }
     const more = bytes - this.#bytes;
     this.#bytes = bytes;

@@ -12,6 +12,8 @@ export interface AnswerOptions {
   readonly endpoint: RpcEndpoint;
   readonly slices: Slices;
   readonly caller: Caller;
+  /** Header of the request. */
+  readonly traceParent: string | undefined;
   readonly findHolding: () => Holding;
 }
 
@@ -60,13 +62,13 @@ function answerMember(member: unknown, context: Context, onAnswered: OnAnswered)
 
 /** A notification is run but never answered, so it needs no room in the answer. */
 function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
-  const { endpoint, budget, caller } = context;
+  const { endpoint, budget, caller, traceParent } = context;
   const { id, method, params } = call;
   if (id !== undefined && budget.isExceeded) {
     onAnswered(budget.toRefusal(id));
     return undefined;
   }
-  const isTaken = endpoint.submit?.({ method, params, caller }, (outcome) => {
+  const isTaken = endpoint.submit?.({ method, params, caller, traceParent }, (outcome) => {
     onAnswered(id === undefined ? undefined : budget.render(id, outcome));
   });
   return isTaken === true ? undefined : runCall(call, context).then(onAnswered);

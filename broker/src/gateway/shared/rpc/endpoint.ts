@@ -17,6 +17,8 @@ export interface RpcRequest {
   readonly method: string;
   readonly params: RpcParams;
   readonly caller: Caller;
+  /** Header of the HTTP request, the same for each member of a batch. */
+  readonly traceParent?: string | undefined;
   /** Asked when the turn of a call has come: whether its answer is still wanted. Always when left out. */
   readonly isWaiting?: (() => boolean) | undefined;
 }

@@ -13,6 +13,7 @@ import { jsonType } from "../send-failure.ts";
 import { answerBody } from "./answer-body.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { type RpcError, type RpcOutcome, toResponse } from "./message.ts";
+import { findTraceParentHeader } from "../trace-parent-header.ts";
 import { Slices } from "./slices.ts";
 
 const mediaTypes = new Set(["application/json", "application/json-rpc", "application/jsonrequest"]);
@@ -46,6 +47,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
   const answer = await answerBody(parsed.result, {
     ...context,
     caller: context.callers.ofRequest(request),
+    traceParent: findTraceParentHeader(request.headers),
     findHolding: () => context.findHolding(request),
   });
   if (answer === undefined) return reply.status(204).send();

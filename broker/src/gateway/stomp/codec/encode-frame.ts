@@ -1,4 +1,4 @@
-import { escapeHeader } from "./escapes.ts";
+import { escapeHeader, escapeText } from "./escapes.ts";
 import type { Headers, ServerCommand, Version } from "./frame.ts";
 
 /** What keeps a connection alive when there is nothing to say. */
@@ -31,7 +31,8 @@ function encodeHeaders(headers: Headers, version: Version): string {
   let text = "";
   for (const [name, value] of headers) {
     const escapedName = escapeHeader(name, { version, isName: true });
-    const escapedValue = escapeHeader(value, { version, isName: false }) ?? (echoed.has(name) ? value : undefined);
+    const escapedValue =
+      escapeHeader(value, { version, isName: false }) ?? (echoed.has(name) ? escapeText(value, version) : undefined);
     if (escapedName !== undefined && escapedName !== "" && escapedValue !== undefined)
       text += `${escapedName}:${escapedValue}\n`;
   }

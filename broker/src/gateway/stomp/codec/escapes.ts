@@ -32,5 +32,11 @@ export function escapeHeader(
   if (version === "1.0")
     return text.includes("\n") || text.includes("\r") || (isName && text.includes(":")) ? undefined : text;
   if (version === "1.1" && text.includes("\r")) return undefined; // 1.1 has no escape for it, and clients take it for an end of line
-  return text.replaceAll(/[\r\n:\\]/g, (character) => codes[character] ?? character);
+  return escapeText(text, version);
+}
+
+/** Escapes what the version has an escape for, and leaves the rest as it is. */
+export function escapeText(text: string, version: Version): string {
+  if (version === "1.0") return text;
+  return text.replaceAll(version === "1.1" ? /[\n:\\]/g : /[\r\n:\\]/g, (character) => codes[character] ?? character);
 }

@@ -59,7 +59,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
     rowWriter,
-    saveProgress: async (rows) => saveProgress(durable, rows),
+    saveProgress: async (rows, letters) => saveProgress(durable, rows, letters),
     checkTables: async () => {},
     reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
     damaged: (what) => damagedRow(options.address.description, what),

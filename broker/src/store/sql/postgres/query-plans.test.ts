@@ -85,16 +85,19 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   it("progress goes by key", async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => index);
     const columns = { ids: hundred.map((n) => `sub-${n}`), epochs: hundred.map(() => 0), cursors: hundred };
-    const query = progressQuery({
-      ...columns,
-      counts: hundred,
-      times: hundred,
-      attempts: hundred,
-      waits: hundred,
-      begins: hundred,
-      retries: hundred,
-      checks: hundred,
-    }).compile(database.relaxed);
+    const query = progressQuery(
+      {
+        ...columns,
+        counts: hundred,
+        times: hundred,
+        attempts: hundred,
+        waits: hundred,
+        begins: hundred,
+        retries: hundred,
+        checks: hundred,
+      },
+      [],
+    ).compile(database.relaxed);
     for (const known of [false, true]) {
       const plan = (await planOf(query, known)).join("\n");
       expect(plan.match(/Index Scan (using|on) subscriptions_pkey/g)).toHaveLength(2);

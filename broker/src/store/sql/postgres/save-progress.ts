@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import type { DeadLetterTable } from "../dead-letter-table.ts";
 import type { ProgressRow, Schema } from "../schema.ts";
 
 /**
@@ -10,6 +11,7 @@ import type { ProgressRow, Schema } from "../schema.ts";
 export async function saveProgress(
   database: Kysely<Schema>,
   given: readonly ProgressRow[],
+  letters: readonly DeadLetterTable[],
 ): Promise<readonly string[]> {
   const rows = given.toSorted((left, right) => (left.id < right.id ? -1 : 1));
   const columns = {
@@ -24,7 +26,7 @@ export async function saveProgress(
     retries: rows.map(({ retry_at }) => retry_at),
     checks: rows.map(({ progress_check }) => progress_check),
   };
-  const refused = await progressQuery(columns).execute(database);
+  const refused = await progressQuery(columns, letters).execute(database);
   return refused.rows.map(({ id }) => id);
 }
 
@@ -42,7 +44,7 @@ interface ProgressColumns {
   readonly checks: readonly number[];
 }
 
-export function progressQuery(columns: ProgressColumns) {
+export function progressQuery(columns: ProgressColumns, letters: readonly DeadLetterTable[]) {
   const { ids, epochs, cursors, counts, times, attempts, waits, begins, retries, checks } = columns;
   return sql<{ id: string }>`
     with given as materialized (
@@ -53,10 +55,11 @@ export function progressQuery(columns: ProgressColumns) {
         progress_check)
     ),
     held as materialized (
-      select given.id from given cross join lateral (
-        select from subscriptions as kept where kept.id = given.id and kept.epoch = given.epoch for no key update
+      select given.id, kept.cursor from given cross join lateral (
+        select cursor from subscriptions as kept where kept.id = given.id and kept.epoch = given.epoch for no key update
       ) as kept
     ),
+    ${letters.length === 0 ? sql`` : insertPassed(letters)}
     moved as (
       update subscriptions as kept
       set cursor = given.cursor, notified_count = given.notified_count, notified_at = given.notified_at,
@@ -68,4 +71,19 @@ export function progressQuery(columns: ProgressColumns) {
           < (given.cursor, given.failed_ms, given.failing_since, given.retry_at)
     )
     select id from given where not exists (select from held where held.id = given.id)`;
+}
+
+/** Those between the stored cursor and the new one. */
+function insertPassed(letters: readonly DeadLetterTable[]) {
+  return sql`inserted as (
+      insert into dead_letters (subscription_id, position, event_id, topic, attempts, reason, failed_at, checksum)
+      select letter.* from unnest(${letters.map((row) => row.subscription_id)}::text[],
+        ${letters.map((row) => row.position)}::bigint[], ${letters.map((row) => row.event_id)}::text[],
+        ${letters.map((row) => row.topic)}::text[], ${letters.map((row) => row.attempts)}::bigint[],
+        ${letters.map((row) => row.reason)}::text[], ${letters.map((row) => row.failed_at)}::bigint[],
+        ${letters.map((row) => row.checksum)}::bigint[])
+        as letter (subscription_id, position, event_id, topic, attempts, reason, failed_at, checksum)
+      join held on held.id = letter.subscription_id and letter.position > held.cursor
+      on conflict (subscription_id, position) do nothing
+    ),`;
 }

@@ -1,4 +1,5 @@
-import type { Kysely } from "kysely";
+import type { Kysely, Transaction } from "kysely";
+import type { DeadLetterTable } from "../dead-letter-table.ts";
 import { prepare } from "../prepared.ts";
 import type { ProgressRow, Schema, SubscriptionTable } from "../schema.ts";
 
@@ -15,9 +16,10 @@ export class ProgressWriter {
   }
 
   /** Returns the ids without a row of the given epoch. A row that did not move may already be further. */
-  async save(rows: readonly ProgressRow[]): Promise<readonly string[]> {
+  async save(rows: readonly ProgressRow[], letters: readonly DeadLetterTable[]): Promise<readonly string[]> {
     return this.#database.transaction().execute(async (transaction) => {
       const refused: string[] = [];
+      await this.#insertPassed(transaction, rows, letters);
       for (const row of rows) {
         const { numAffectedRows } = await transaction.executeQuery(this.#queries.advance.bind(row));
         if (numAffectedRows === 1n) continue;
@@ -27,6 +29,26 @@ export class ProgressWriter {
       }
       return refused;
     });
+  }
+
+  /** Those between the stored cursor and the new one. */
+  async #insertPassed(
+    transaction: Transaction<Schema>,
+    rows: readonly ProgressRow[],
+    letters: readonly DeadLetterTable[],
+  ): Promise<void> {
+    const epochs = new Map(rows.map(({ id, epoch }) => [id, epoch]));
+    for (const letter of letters) {
+      const { subscription_id: id, position } = letter;
+      const found = await transaction.executeQuery(this.#queries.find.bind({ id, epoch: epochs.get(id) ?? -1 }));
+      const [row] = found.rows;
+      if (row === undefined || row.cursor >= position) continue;
+      await transaction
+        .insertInto("dead_letters")
+        .values(letter)
+        .onConflict((conflict) => conflict.columns(["subscription_id", "position"]).doNothing())
+        .execute();
+    }
   }
 }
 
@@ -52,7 +74,7 @@ export function createProgressQueries(database: Kysely<Schema>) {
         );
     }),
     find: prepare(({ id, epoch }: Key) =>
-      database.selectFrom("subscriptions").select("id").where("id", "=", id).where("epoch", "=", epoch),
+      database.selectFrom("subscriptions").select(["id", "cursor"]).where("id", "=", id).where("epoch", "=", epoch),
     ),
   };
 }

@@ -47,7 +47,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
     places: placesTable,
     rowWriter: createRowWriter(session, relaxed),
-    saveProgress: async (rows) => progress.save(rows),
+    saveProgress: async (rows, letters) => progress.save(rows, letters),
     checkTables: async () => checkTables(durable, description),
     reindexBatches: async (transaction) => void (await sql`reindex batches`.execute(transaction ?? durable)),
     file: {
@@ -73,6 +73,7 @@ const smallTables = [
   "blocks",
   "retained",
   "subscriptions",
+  "dead_letters",
   "sessions",
   "session_subscriptions",
   "journal",

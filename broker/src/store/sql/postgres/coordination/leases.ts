@@ -4,7 +4,8 @@ import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import type { GroupLease } from "../../../../ports/coordinator.ts";
 import { notAMember } from "../../../not-a-member.ts";
-import type { GroupLeaseTable, Schema } from "../../schema.ts";
+import type { GroupLeaseTable } from "../../coordination-tables.ts";
+import type { Schema } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
 import { findPresent, isLive, removeExpired } from "./members.ts";
 

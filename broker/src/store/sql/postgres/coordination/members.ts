@@ -3,7 +3,8 @@ import type { Deliverer } from "../../../../domain/balance.ts";
 import type { GroupId } from "../../../../domain/group-id.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.ts";
 import type { Departure } from "../../../../ports/coordinator.ts";
-import type { NodeTable, Schema } from "../../schema.ts";
+import type { NodeTable } from "../../coordination-tables.ts";
+import type { Schema } from "../../schema.ts";
 import { detachWhere } from "../../session-detaching.ts";
 import { tell } from "./hint-text.ts";
 

@@ -1,0 +1,38 @@
+import { expect, it } from "vitest";
+import { findTraceParent, withoutTraceParent, withTraceParent } from "./trace-parent.ts";
+
+const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+it("the trace of a request becomes an extension, and is found again", () => {
+  const extensions = withTraceParent([["svc-a", "1"]], trace, "svc-");
+  expect(extensions).toEqual([
+    ["svc-a", "1"],
+    ["svc-traceparent", trace],
+  ]);
+  expect(findTraceParent(extensions, "svc-")).toBe(trace);
+  expect(findTraceParent(extensions, "x-")).toBeUndefined();
+  expect(withoutTraceParent(extensions, "svc-")).toEqual([["svc-a", "1"]]);
+});
+
+it("an extension of the publish itself stays", () => {
+  const own = [["svc-traceparent", "mine"]] as const;
+  expect(withTraceParent(own, trace, "svc-")).toBe(own);
+});
+
+it.each([
+  "",
+  "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+  "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+  "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+  "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+  "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+  "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nx: y",
+  `01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-${"x".repeat(201)}`,
+])("%j is no trace: it is neither taken nor sent", (text) => {
+  expect(withTraceParent([], text, "svc-")).toEqual([]);
+  expect(findTraceParent([["svc-traceparent", text]], "svc-")).toBeUndefined();
+});
+
+it("a trace of a later version may say more", () => {
+  expect(findTraceParent([["svc-traceparent", `cc${trace.slice(2)}-more`]], "svc-")).toBe(`cc${trace.slice(2)}-more`);
+});

@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { Attachment } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+import type { Caller } from "./caller.ts";
+import { formatKeyCredential } from "./credential.ts";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const secret = "s".repeat(43);
+const rule = (effect: AccessRule["effect"], filter: string): readonly AccessRule[] => [
+  { effect, actions: ["open", "publish", "subscribe", "read"], filter },
+];
+const roles = new Map([
+  ["all of a", rule("allow", "a/#")],
+  ["not secret", rule("deny", "a/secret")],
+]);
+const nodes = [0, 1] as const;
+const secondMs = 1_000;
+const ids = { one: "1".repeat(16), publisher: "2".repeat(16), narrower: "3".repeat(16) };
+
+let cluster: TestCluster;
+let keys: MemoryApiKeys;
+beforeEach(async () => {
+  keys = new MemoryApiKeys();
+  cluster = await TestCluster.start(nodes.length, { keys: { apiKeys: keys, roles, sha256 } });
+  await addKey("one", "one", "all of a");
+  await addKey("publisher", "publisher", "all of a");
+  await cluster.clock.advance(secondMs);
+  for (const topic of ["a/secret", "a/open"]) {
+    await cluster.run(cluster.node(0).calls.open(await caller("publisher", 0), { topic, groupId: undefined }));
+  }
+});
+afterEach(() => cluster.stopAll());
+
+async function addKey(id: keyof typeof ids, principal: string, role: string): Promise<void> {
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  const key = { id: ids[id], digest: sha256(secret), principal, tenant: undefined, roles: [role], ...times };
+  expect(await keys.insertApiKey(key, 10)).toBe(true);
+}
+
+async function caller(id: keyof typeof ids, node: number): Promise<Caller> {
+  const credential = formatKeyCredential({ id: ids[id], secret });
+  return { ...testCaller, principal: await cluster.node(node).calls.authenticate(credential, testCaller) };
+}
+
+async function publish(topic: string, text: string): Promise<void> {
+  const call = { topic, groupId: undefined, content: Buffer.from(text), extensions: [] };
+  cluster.node(0).calls.submit(await caller("publisher", 0), call, () => {});
+  await cluster.clock.advance(secondMs);
+}
+
+/** A connection whose client takes one event at a time. */
+async function connect(node: number): Promise<{ readonly peer: RecordingPeer; readonly attachment: Attachment }> {
+  const peer = new RecordingPeer();
+  const order = { groupId: undefined, protocol: "MQTT", key: `c${node}`, isClean: true, windowMax: 1 } as const;
+  const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
+  const { calls } = cluster.node(node);
+  const attachment = await cluster.run(calls.attach(await caller("one", node), { ...order, ...rest }, peer));
+  const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await cluster.run(attachment.subscribe([{ ...how, filter: parseTopicFilter("a/#") }]));
+  return { peer, attachment };
+}
+
+/** A subscription that each node may deliver, whose receiver is down. */
+async function subscribe(node: number): Promise<string> {
+  const url = `http://receiver${node}/`;
+  cluster.sink.receive(url, () => ({ status: "failed", reason: "500" }));
+  const rest = { groupId: undefined, format: "RESTful", offset: undefined, secret: undefined } as const;
+  const call = { ...rest, topic: "a/#", url, subscriptionId: undefined };
+  await cluster.run(cluster.node(node).calls.subscribe(await caller("one", node), call));
+  return url;
+}
+
+const textsOf = ({ deliveries }: RecordingPeer): readonly string[] =>
+  deliveries.map(({ event }) => Buffer.from(event.content).toString());
+const attemptsAt = (url: string): readonly string[] =>
+  cluster.sink.attempts
+    .filter(({ subscription }) => subscription.url === url)
+    .map(({ event }) => Buffer.from(event.content).toString());
+
+it("a right that ends reaches every node within a second, also for events that wait there", async () => {
+  const connected = [await connect(0), await connect(1)];
+  const urls = [await subscribe(0), await subscribe(1)];
+  await publish("a/open", "1");
+  await publish("a/secret", "2");
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([["1"], ["1"]]);
+  for (const url of urls) cluster.sink.receive(url, ({ event }) => toOutcome(Buffer.from(event.content).toString()));
+  await cluster.clock.advance(60 * secondMs);
+  for (const url of urls) expect(attemptsAt(url).at(-1)).toBe("2");
+  await addKey("narrower", "one", "not secret");
+  await cluster.clock.advance(secondMs);
+  const before = urls.map((url) => attemptsAt(url).length);
+  for (const { peer, attachment } of connected) attachment.session.acknowledge(peer.deliveries[0]?.ticket ?? 0);
+  await publish("a/secret", "3");
+  await publish("a/open", "4");
+  await cluster.clock.advance(60 * secondMs);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([
+    ["1", "4"],
+    ["1", "4"],
+  ]);
+  for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
+});
+
+/** The receiver takes all but the event to which the right will end. */
+function toOutcome(text: string) {
+  return text === "2" ? ({ status: "failed", reason: "500" } as const) : ({ status: "accepted" } as const);
+}
+
+it("a key that is revoked ends connections and callbacks at every node within a second", async () => {
+  const connected = [await connect(0), await connect(1)];
+  const urls = [await subscribe(0), await subscribe(1)];
+  await publish("a/open", "1");
+  await publish("a/open", "2");
+  await keys.revokeApiKey(ids.one, cluster.clock.now());
+  await cluster.clock.advance(secondMs);
+  expect(connected.map(({ peer }) => peer.endedBecause)).toEqual(["refused", "refused"]);
+  const before = urls.map((url) => attemptsAt(url).length);
+  await publish("a/open", "3");
+  await cluster.clock.advance(60 * secondMs);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([["1"], ["1"]]);
+  expect(urls.map((url) => attemptsAt(url).length)).toEqual(before);
+});

@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { deadLettersMax } from "../../domain/dead-letter.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+import { withCalls } from "../testing/with-sessions.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const url = "http://receiver/";
+const page = { after: undefined, limit: 2_000 };
+const skip = { onFailure: "skip", attemptsMax: 3 } as const;
+const failed: AttemptOutcome = { status: "failed", reason: "answered 500" };
+
+async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
+  engine = await TestEngine.start(options);
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+  return engine;
+}
+
+/** Events whose text begins with "bad" fail. */
+function refuseBad(outcome = failed): void {
+  engine.sink.receive(url, (notification) => (textsOf(notification).some(isBad) ? outcome : { status: "accepted" }));
+}
+
+const textsOf = (notification: Notification): readonly string[] =>
+  (notification.batch ?? [notification]).map(({ event }) => new TextDecoder().decode(event.content));
+const isBad = (text: string): boolean => text.startsWith("bad");
+const attempted = () => engine.sink.attempts.flatMap(textsOf);
+const find = (id: string) => engine.broker.operator.getSubscription(testCaller, id);
+const letters = async (id: string) => (await engine.broker.operator.listDeadLetters(testCaller, id, page)).items;
+async function publishAll(topic: string, texts: readonly string[]): Promise<void> {
+  for (const text of texts) await engine.publish(topic, text);
+}
+
+describe("an event whose attempts fail", () => {
+  it("is skipped after so many attempts, and the next ones are delivered", async () => {
+    let added = 0;
+    await start({ metrics: { ...noMetrics, deadLetters: (_, count) => void (added += count) } });
+    refuseBad();
+    const id = await engine.subscribe("a", { options: skip });
+    await publishAll("a", ["1", "bad", "2"]);
+    await engine.clock.advance(10_000);
+    expect(attempted()).toEqual(["1", "bad", "bad", "bad", "2"]);
+    const { subscription, deadLetters, lag } = await find(id);
+    expect([subscription.state, subscription.notifiedCount, subscription.failedAttempts]).toEqual(["active", 2, 0]);
+    expect([deadLetters, lag, added]).toEqual([1, 0, 1]);
+    const [letter] = await letters(id);
+    expect(letter).toMatchObject({ topic: "a", attempts: 3, reason: "answered 500" });
+    expect((await engine.broker.getEvent({ eventId: letter?.eventId ?? "", groupId: undefined })).sequence).toBe(2);
+  });
+
+  it("keeps the number of its attempts over restarts", async () => {
+    await start();
+    refuseBad();
+    const id = await engine.subscribe("a", { options: { ...skip, attemptsMax: 4 } });
+    await engine.publish("a", "bad");
+    await engine.clock.advance(8_000);
+    expect(attempted()).toHaveLength(3);
+    // Also over a kill: it is stored while the worker runs.
+    expect(await engine.store.findSubscription(parseSubscriptionId(id))).toMatchObject({ failedAttempts: 2 });
+    await engine.rebuild();
+    await engine.broker.start();
+    refuseBad();
+    await engine.clock.advance(60_000);
+    expect(attempted()).toHaveLength(4);
+    expect(await letters(id)).toHaveLength(1);
+  });
+
+  it("suspends the subscription where the receiver is gone, or where no rule says otherwise", async () => {
+    await start();
+    refuseBad({ status: "gone", reason: "answered 410" });
+    const id = await engine.subscribe("a", { options: skip });
+    await engine.publish("a", "bad");
+    await engine.clock.advance(1_000);
+    expect([(await find(id)).subscription.state, await letters(id)]).toEqual(["suspended", []]);
+  });
+
+  it("does not hold up other topics, and the cursor passes it with those before it", async () => {
+    await start();
+    engine.sink.receive(url, async (notification) => {
+      if (textsOf(notification).some(isBad)) return failed;
+      await new Promise<void>((resolve) => void engine.clock.after(60_000, resolve));
+      return { status: "accepted" };
+    });
+    const id = await engine.subscribe("#", { options: { ...skip, concurrency: 2 } });
+    await publishAll("a", ["slow"]);
+    await publishAll("b", ["bad"]);
+    await engine.clock.advance(30_000);
+    expect([await letters(id), (await find(id)).lag]).toEqual([[], 2]);
+    await engine.clock.advance(31_000);
+    expect([(await letters(id)).map(({ topic }) => topic), (await find(id)).lag]).toEqual([["b"], 0]);
+  });
+
+  it("takes its whole batch with it, event by event", async () => {
+    await start();
+    refuseBad();
+    const id = await engine.subscribe("a", { options: { ...skip, batchEvents: 3, batchMs: 100 } });
+    await publishAll("a", ["1", "bad", "2", "3"]);
+    await engine.clock.advance(20_000);
+    expect((await letters(id)).map(({ attempts }) => attempts)).toEqual([3, 3, 3]);
+    expect((await find(id)).subscription.notifiedCount).toBe(1);
+  });
+
+  it("suspends the subscription when it has as many dead letters as it may have, and loses none", async () => {
+    await start();
+    refuseBad();
+    const id = await engine.subscribe("#", { options: { onFailure: "skip", attemptsMax: 1, concurrency: 2 } });
+    const numbers = Array.from({ length: deadLettersMax / 2 + 5 }, (_, index) => index);
+    const publishing = numbers.flatMap((number) => ["a", "b"].map((topic) => engine.publish(topic, `bad ${number}`)));
+    await Promise.all(publishing);
+    await engine.clock.advance(5_000);
+    const { subscription, deadLetters, lag } = await find(id);
+    expect([subscription.state, deadLetters, lag]).toEqual(["suspended", deadLettersMax, 10]);
+  });
+
+  it("becomes no second dead letter where the cursor moves back over it", async () => {
+    await start();
+    refuseBad();
+    const id = await engine.subscribe("a", { options: skip });
+    await publishAll("a", ["bad", "2"]);
+    await engine.clock.advance(10_000);
+    const order = { kind: "replay", from: "OFFSET_FIRST" } as const;
+    const replaying = engine.broker.operator.orderSubscription(testCaller, id, { order, isDryRun: false });
+    await engine.clock.advance(1_000);
+    await replaying;
+    expect(await letters(id)).toEqual([]);
+    await engine.clock.advance(10_000);
+    expect(await letters(id)).toHaveLength(1);
+  });
+
+  it("is written with the cursor that passes it, whatever write fails", async () => {
+    const memory = createMemoryStore();
+    let failures = 3;
+    const store = withCalls(memory, {
+      saveProgress: async (rows) => {
+        if (rows.some(({ skipped }) => skipped !== undefined) && (failures -= 1) >= 0) throw new Error("down");
+        return memory.saveProgress(rows);
+      },
+    });
+    await start({ store });
+    refuseBad();
+    const id = await engine.subscribe("a", { options: { ...skip, attemptsMax: 1 } });
+    await publishAll("a", ["bad 1", "2", "bad 3", "4"]);
+    await engine.clock.advance(60_000);
+    const stored = await memory.findSubscription((await find(id)).subscription.id);
+    expect([(await letters(id)).length, stored?.notifiedCount, failures < 0]).toEqual([2, 2, true]);
+  });
+});

@@ -1,0 +1,39 @@
+import type { Event } from "../../domain/event.ts";
+import type { TenantNames } from "../../domain/tenant-names.ts";
+import type { CallbackSubscription } from "../../domain/subscription.ts";
+import type { CallbackTarget, Notification, NotifiedEvent } from "../../ports/sink.ts";
+import type { EventOrigin } from "../broker.ts";
+import type { EventIds } from "../event-ids.ts";
+import { viewOf } from "../event-view.ts";
+
+/** Whom events are sent to, and how they are shown there. */
+export interface Addressee {
+  readonly target: CallbackTarget;
+  readonly eventIds: EventIds;
+  /** How the subscriber calls the topics; by their real names if left out. */
+  readonly names?: TenantNames | undefined;
+}
+
+export function toTarget({ id, delivery }: CallbackSubscription): CallbackTarget {
+  const { format, url, secret, options } = delivery;
+  return { id, format, url, secret, ...(options && { options }) };
+}
+
+/** One event, or the events of one batch; at least one. Their origins are in the same order. */
+export function toNotification(
+  addressee: Addressee,
+  events: readonly Event[],
+  origins: readonly EventOrigin[] | undefined,
+): Notification {
+  const { target } = addressee;
+  const all = events.map((event, index) => toNotified(addressee, event, origins?.[index]));
+  const [first] = all;
+  if (first === undefined) throw new Error("there is an event");
+  const batch = target.options?.batchEvents === undefined ? undefined : { batch: all };
+  return { subscription: target, ...first, ...batch };
+}
+
+function toNotified({ names, eventIds }: Addressee, event: Event, origin: EventOrigin | undefined): NotifiedEvent {
+  const seen = names === undefined ? event : viewOf(event, names);
+  return { event: seen, eventId: eventIds.of(event), ...(origin && { origin }) };
+}

@@ -1,0 +1,167 @@
+import { errorCatalogue, type ErrorName } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+import { withCalls } from "../testing/with-sessions.ts";
+import type { SubscriptionOrder } from "./calls.ts";
+
+let engine: TestEngine;
+let outcomes: Map<string, AttemptOutcome>;
+afterEach(() => engine.stop());
+
+const failed: AttemptOutcome = { status: "failed", reason: "answered 500" };
+const page = { after: undefined, limit: 50 };
+const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
+const textOf = (content: Uint8Array): string => new TextDecoder().decode(content);
+const attempted = () => engine.sink.attempts.map(({ event }) => textOf(event.content));
+const letters = async (id: string) => (await engine.broker.operator.listDeadLetters(testCaller, id, page)).items;
+
+/** A subscription that skipped the events 1, 2 and 3; the attempts begin anew. */
+async function withLetters(options: TestEngineOptions = {}): Promise<string> {
+  engine = await TestEngine.start(options);
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  outcomes = new Map(["1", "2", "3"].map((text) => [text, failed]));
+  engine.sink.receive("http://receiver/", ({ event }) => outcomes.get(textOf(event.content)) ?? { status: "accepted" });
+  const id = await engine.subscribe("a", { options: { onFailure: "skip", attemptsMax: 1 } });
+  for (const text of ["1", "2", "3"]) await engine.publish("a", text);
+  await engine.clock.advance(1_000);
+  engine.sink.attempts.length = 0;
+  return id;
+}
+
+async function order(id: string, one: SubscriptionOrder, isDryRun = false) {
+  const work = engine.broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun });
+  work.catch(() => undefined);
+  await engine.clock.advance(2_000);
+  return work;
+}
+
+const redeliver = { kind: "redeliver", eventId: undefined } as const;
+const discard = { kind: "discard", eventId: undefined } as const;
+
+describe("redeliver", () => {
+  it("delivers all in their order, and removes them", async () => {
+    const changes: unknown[] = [];
+    const id = await withLetters({ metrics: { ...noMetrics, deadLetters: (...change) => void changes.push(change) } });
+    outcomes.clear();
+    expect(await order(id, redeliver, true)).toEqual({ id, events: 3 });
+    expect(attempted()).toEqual([]);
+    expect(await order(id, redeliver)).toEqual({ id, events: 3, letters: { left: 0 } });
+    expect([attempted(), await letters(id)]).toEqual([["1", "2", "3"], []]);
+    expect(changes.slice(3)).toEqual([1, 2, 3].map(() => ["delivered", 1]));
+  });
+
+  it("delivers one, and says that there is none of another", async () => {
+    const id = await withLetters();
+    outcomes.clear();
+    const [, second] = await letters(id);
+    const one = { kind: "redeliver", eventId: second?.eventId } as const;
+    expect(await order(id, one)).toEqual({ id, events: 1, letters: { left: 2 } });
+    expect(attempted()).toEqual(["2"]);
+    await expect(order(id, one)).rejects.toEqual(refusal("eventNotExist"));
+    await expect(order(id, { kind: "redeliver", eventId: "no" })).rejects.toEqual(refusal("eventIdIllegal"));
+  });
+
+  it("keeps what fails, with one attempt more, and goes on with the next", async () => {
+    const id = await withLetters();
+    outcomes = new Map([["2", { status: "failed", reason: "answered 503" }]]);
+    const [, { eventId } = { eventId: "" }] = await letters(id);
+    const failure = { eventId, reason: "answered 503" };
+    expect(await order(id, redeliver)).toEqual({ id, events: 2, letters: { left: 1, failure } });
+    expect(await letters(id)).toMatchObject([{ eventId, attempts: 2, reason: "answered 503" }]);
+  });
+
+  it.each<AttemptOutcome>([
+    { status: "gone", reason: "answered 410" },
+    { status: "failed", reason: "answered 429", retryAfterMs: 60_000 },
+  ])("ends where the receiver wants no more: %j", async (outcome) => {
+    const id = await withLetters();
+    outcomes = new Map([["1", outcome]]);
+    expect(await order(id, redeliver)).toMatchObject({ events: 0, letters: { left: 3 } });
+    expect(attempted()).toEqual(["1"]);
+  });
+
+  it("ends after its time, and what waits then is still there", async () => {
+    const id = await withLetters();
+    engine.sink.receive("http://receiver/", async () => {
+      await new Promise<void>((resolve) => void engine.clock.after(20_000, resolve));
+      return { status: "accepted" };
+    });
+    const work = order(id, redeliver);
+    await engine.clock.advance(60_000);
+    expect(await work).toMatchObject({ events: 1, letters: { left: 2 } });
+  });
+
+  it("repeats an event rather than losing it when the store fails after the receiver accepted", async () => {
+    const memory = createMemoryStore();
+    let isDown = false;
+    const deadLetters = withCalls(memory.deadLetters, {
+      remove: async (some) => {
+        if (isDown) throw new Error("down");
+        return memory.deadLetters.remove(some);
+      },
+    });
+    const id = await withLetters({ store: withCalls(memory, { deadLetters }) });
+    outcomes.clear();
+    isDown = true;
+    await expect(order(id, redeliver)).rejects.toThrow("down");
+    isDown = false;
+    expect(await order(id, redeliver)).toMatchObject({ events: 3 });
+    expect(attempted()).toEqual(["1", "1", "2", "3"]);
+  });
+
+  it("is refused for a paused subscription, and works for a suspended one", async () => {
+    const id = await withLetters();
+    outcomes.clear();
+    await order(id, { kind: "pause" });
+    await expect(order(id, redeliver)).rejects.toEqual(refusal("subscriptionHeld"));
+    expect(attempted()).toEqual([]);
+    await order(id, { kind: "resume" });
+    outcomes.set("4", { status: "gone", reason: "answered 410" });
+    await engine.publish("a", "4");
+    await engine.clock.advance(1_000);
+    expect((await engine.broker.operator.getSubscription(testCaller, id)).subscription.state).toBe("suspended");
+    expect(await order(id, redeliver)).toMatchObject({ events: 3 });
+  });
+
+  it("ends when its owner removes the subscription meanwhile", async () => {
+    const id = await withLetters();
+    engine.sink.receive("http://receiver/", async () => {
+      await engine.broker.unSubscribe({ subscriptionId: id });
+      return { status: "accepted" };
+    });
+    await expect(order(id, redeliver)).rejects.toEqual(refusal("subscriptionNotExist"));
+    expect(attempted()).toEqual(["1"]);
+  });
+
+  it("makes no attempt at a node whose deliveries are paused", async () => {
+    const id = await withLetters();
+    engine.deliveries = "paused";
+    await engine.rebuild();
+    await engine.broker.start();
+    await expect(order(id, redeliver)).rejects.toEqual(refusal("subscriptionHeld"));
+    expect(attempted()).toEqual([]);
+  });
+
+  it("two orders at once deliver each event once", async () => {
+    const id = await withLetters();
+    outcomes.clear();
+    const results = await Promise.all([order(id, redeliver), order(id, redeliver)]);
+    expect(results.map(({ events }) => events)).toEqual([3, 0]);
+    expect(attempted()).toEqual(["1", "2", "3"]);
+  });
+});
+
+describe("discard", () => {
+  it("removes one or all, and delivers none", async () => {
+    const id = await withLetters();
+    const [first] = await letters(id);
+    expect(await order(id, { kind: "discard", eventId: first?.eventId }, true)).toEqual({ id, events: 1 });
+    expect(await order(id, { kind: "discard", eventId: first?.eventId })).toMatchObject({ events: 1 });
+    expect(await order(id, discard)).toEqual({ id, events: 2, letters: { left: 0 } });
+    expect([attempted(), await letters(id)]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,150 @@
+import { BrokerError, formatEventId, parseEventId, quote } from "@stele/wire";
+import { type DeadLetter, deadLettersMax, toLetterReason } from "../../domain/dead-letter.ts";
+import { isCloudEvent } from "../../domain/delivery-options.ts";
+import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Access } from "../access/access.ts";
+import { type AttemptsOptions, attempt } from "../deliver/attempts.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import { toNotification, toTarget } from "../deliver/to-notification.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { Group } from "../group.ts";
+import type { EventQuery } from "../query/event-query.ts";
+import { Deadline } from "../time.ts";
+import type { LettersOrder, LettersResult, OrderResult } from "./calls.ts";
+
+export interface DeadLetterOrdersOptions
+  extends Pick<AttemptsOptions, "sink" | "clock" | "metrics" | "history" | "logger"> {
+  readonly store: Pick<Store, "deadLetters">;
+  readonly events: Pick<EventQuery, "get">;
+  readonly eventIds: EventIds;
+  readonly access: Pick<Access, "receiverOf" | "namesFor" | "mayDeliver" | "callbackTurnOf">;
+  readonly progressWriter: Pick<ProgressWriter, "flush">;
+  /** Whether this node attempts deliveries; it does if left out. */
+  readonly deliveries?: "active" | "paused" | undefined;
+}
+
+/** How long one order makes attempts, in milliseconds. Dead letters that are left wait for the next order. */
+const redeliverMsMax = 30_000;
+
+/** What the calls about one subscription share. */
+interface Run {
+  /** The subscription as it is now: an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
+  readonly find: () => Promise<CallbackSubscription>;
+  readonly group: Group;
+  readonly slices: Pauses;
+}
+
+/** What became of dead letters. */
+interface Done extends Pick<LettersResult, "failure"> {
+  /** Those that were removed. */
+  readonly events: number;
+}
+
+/**
+ * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill in between repeats the event.
+ * Any node does: a dead letter is not part of what a worker delivers.
+ */
+export class DeadLetterOrders {
+  readonly #options: DeadLetterOrdersOptions;
+  /** The same event must not go out twice for two orders at once. */
+  readonly #turns = new KeyedMutex<SubscriptionId>();
+
+  constructor(options: DeadLetterOrdersOptions) {
+    this.#options = options;
+  }
+
+  /** Number of dead letters that an order concerns. @throws BrokerError as {@link carryOut}. */
+  async count(id: SubscriptionId, order: LettersOrder): Promise<number> {
+    return (await this.#listDue(id, order)).length;
+  }
+
+  /** @throws BrokerError 100300 to 100303 for the event; 100702 where the owner has no right to it any more; 100507. */
+  async carryOut(id: SubscriptionId, order: LettersOrder, run: Run): Promise<OrderResult> {
+    return this.#turns.run(id, async () => {
+      const due = await this.#listDue(id, order);
+      const { events, failure } = await (order.kind === "discard" ? this.#discard(due) : this.#redeliver(due, run));
+      const left = await this.#options.store.deadLetters.count(id);
+      return { id, events, letters: { left, ...(failure && { failure }) } };
+    });
+  }
+
+  async #discard(due: readonly DeadLetter[]): Promise<Done> {
+    const events = await this.#options.store.deadLetters.remove(due);
+    this.#options.metrics.deadLetters("discarded", events);
+    return { events };
+  }
+
+  /** By position. A receiver that refuses one event may take the next; one that is gone, or asks for a pause, gets no more. */
+  async #redeliver(due: readonly DeadLetter[], run: Run): Promise<Done> {
+    using deadline = new Deadline(this.#options.clock, redeliverMsMax);
+    let events = 0;
+    let failure: LettersResult["failure"];
+    for (const letter of due) {
+      await run.slices.pause();
+      const outcome = await this.#attempt(letter, run, deadline.signal);
+      if (outcome.status === "withheld" || deadline.signal.aborted) break;
+      if (outcome.status === "accepted") {
+        events += await this.#delivered(letter);
+        continue;
+      }
+      failure = { eventId: letter.eventId, reason: outcome.reason };
+      await this.#failed(letter, outcome.reason);
+      if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
+    }
+    return { events, ...(failure !== undefined && { failure }) };
+  }
+
+  async #attempt(letter: DeadLetter, { find, group }: Run, signal: AbortSignal): Promise<AttemptOutcome> {
+    const { access, events, eventIds } = this.#options;
+    const subscription = await find();
+    this.#checkRight(subscription, letter);
+    const event = await events.get(group, letter.eventId);
+    const origins = isCloudEvent(subscription.delivery.options)
+      ? [group.origins.find(event) ?? (await group.origins.load(event, signal))]
+      : undefined;
+    await access.callbackTurnOf(subscription)(signal);
+    const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
+    const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
+    const signals = { stopping: signal, aborting: signal, mayStart };
+    return attempt(this.#options, toNotification(addressee, [event], origins), signals);
+  }
+
+  #checkRight(subscription: CallbackSubscription, { topic }: DeadLetter): void {
+    const { access, deliveries } = this.#options;
+    if (deliveries === "paused") {
+      throw new BrokerError("subscriptionHeld", { details: "deliveries are paused at this node" });
+    }
+    if (access.mayDeliver(subscription) && access.receiverOf(subscription)(topic)) return;
+    throw new BrokerError("accessDenied", { details: `the owner may not receive ${quote(topic)} any more` });
+  }
+
+  async #delivered(letter: DeadLetter): Promise<number> {
+    const { store, metrics, logger } = this.#options;
+    const count = await store.deadLetters.remove([letter]);
+    metrics.deadLetters("delivered", count);
+    const { subscriptionId, eventId } = letter;
+    logger.info("dead letter delivered", { subscriptionId, eventId });
+    return count;
+  }
+
+  async #failed(letter: DeadLetter, reason: string): Promise<void> {
+    const { store, clock } = this.#options;
+    const next = { attempts: letter.attempts + 1, reason: toLetterReason(reason), failedAt: clock.now() };
+    await store.deadLetters.replace(letter, next);
+  }
+
+  /** Those that this node's workers have skipped so far are stored first. */
+  async #listDue(id: SubscriptionId, { eventId: text }: LettersOrder): Promise<readonly DeadLetter[]> {
+    const { store, progressWriter } = this.#options;
+    await progressWriter.flush();
+    if (text === undefined) return store.deadLetters.list(id, { after: undefined, limit: deadLettersMax });
+    const eventId = formatEventId(parseEventId(text));
+    const found = await store.deadLetters.find(id, eventId);
+    if (found !== undefined) return [found];
+    throw new BrokerError("eventNotExist", { details: `${quote(id)} has no dead letter of ${quote(text)}` });
+  }
+}

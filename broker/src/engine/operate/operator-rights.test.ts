@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import type { Caller } from "../access/caller.ts";
+import { formatKeyCredential } from "../access/credential.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { OrderCall } from "./calls.ts";
+import type { Operator } from "./operator.ts";
+
+const sha256 = (text: string): string => text;
+const secret = "s".repeat(43);
+const client = ["open", "close", "publish", "subscribe", "unsubscribe", "read"] as const;
+const roles = new Map<string, readonly AccessRule[]>([
+  ["client", [{ effect: "allow", actions: client }]],
+  ["admin", [{ effect: "allow", actions: ["admin"] }]],
+  ["admin of group 2", [{ effect: "allow", actions: ["admin"], groupId: "2" }]],
+  ["admin but of topics", [{ effect: "allow", actions: ["admin"], filter: "#" }]],
+]);
+const principals = [
+  { role: "client", tenant: undefined },
+  { role: "admin", tenant: "acme" },
+  { role: "admin of group 2", tenant: undefined },
+  { role: "admin but of topics", tenant: undefined },
+  { role: "admin", tenant: undefined },
+];
+const administrator = principals.length - 1;
+
+let engine: TestEngine;
+let apiKeys: MemoryApiKeys;
+let id: string;
+let eventId: string;
+beforeEach(async () => {
+  apiKeys = new MemoryApiKeys();
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  for (const [index, { role, tenant }] of principals.entries()) {
+    const own = { id: idOf(index), digest: sha256(secret), principal: `p${index}`, tenant, roles: [role] };
+    await apiKeys.insertApiKey({ ...own, ...times }, 10);
+  }
+  engine = await TestEngine.start({ keys: { apiKeys, roles, sha256 }, confirmations: 0 });
+  const { calls } = engine.running;
+  await calls.open(by(0), { topic: "a", groupId });
+  const order = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
+  id = await calls.subscribe(by(0), { ...order, topic: "a", groupId, url: "http://receiver/" });
+  const call = { topic: "a", groupId, content: Buffer.from("x"), extensions: [] };
+  calls.submit(by(0), call, (outcome) => {
+    if (outcome.status === "SUCCESS") eventId = outcome.eventId;
+  });
+  await engine.clock.advance(1_000);
+});
+afterEach(() => engine.stop());
+
+const groupId = undefined;
+
+function idOf(index: number): string {
+  return String(index).repeat(16);
+}
+
+function by(index: number): Caller {
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id: idOf(index), secret }), testCaller);
+  if (principal instanceof Promise) throw new Error("a key is known at once");
+  return { ...testCaller, principal, protocol: "admin" };
+}
+
+const page = { after: undefined, limit: 10 };
+const pause: OrderCall = { order: { kind: "pause" }, isDryRun: false };
+/** Each call; those that name a group name the default one. */
+const operations: { readonly [Name in keyof Operator]: (operator: Operator, caller: Caller) => unknown } = {
+  searchSubscriptions: (operator, caller) => operator.searchSubscriptions(caller, { groupId: "1" }, page),
+  getSubscription: (operator, caller) => operator.getSubscription(caller, id),
+  listDeadLetters: (operator, caller) => operator.listDeadLetters(caller, id, page),
+  orderSubscription: (operator, caller) => operator.orderSubscription(caller, id, pause),
+  orderSubscriptions: (operator, caller) =>
+    operator.orderSubscriptions(caller, { groupId: "1" }, { ...page, ...pause }),
+  listSessions: (operator, caller) => operator.listSessions(caller, page),
+  searchTopics: (operator, caller) => operator.searchTopics(caller, { groupId: "1" }, page),
+  getTopic: (operator, caller) => operator.getTopic(caller, "a", "1"),
+  listEvents: (operator, caller) =>
+    operator.listEvents(caller, { topic: "a", groupId: "1", before: undefined, limit: 10 }),
+  getEvent: (operator, caller) => operator.getEvent(caller, { eventId, groupId: "1" }),
+  getProof: (operator, caller) => operator.getProof(caller, { eventId, groupId: "1" }),
+  listGroups: (operator, caller) => operator.listGroups(caller),
+  listNodes: (operator, caller) => operator.listNodes(caller),
+  listFigures: (operator, caller) => operator.listFigures(caller),
+};
+
+/** Answers the code of what a call throws, and undefined for none. */
+async function codeOf(run: () => unknown): Promise<number | undefined> {
+  try {
+    const done = Promise.resolve(run());
+    done.catch(() => undefined);
+    await engine.clock.advance(1_000);
+    await done;
+    return undefined;
+  } catch (error) {
+    return (error as { readonly code: number }).code;
+  }
+}
+
+/** The chain of these tests makes no proofs. */
+const noProofs = 200_206;
+
+describe.each(Object.entries(operations))("%s", (name, ask) => {
+  const codeFor = (caller: Caller): Promise<number | undefined> => codeOf(() => ask(engine.running.operator, caller));
+
+  it("is refused to all but an admin of the whole broker, and changes nothing", async () => {
+    const before = await engine.store.listSubscriptions();
+    const codes = [];
+    for (const index of principals.keys()) if (index !== administrator) codes.push(await codeFor(by(index)));
+    expect(codes).toEqual([100_702, 100_702, 100_702, 100_702]);
+    expect(await codeFor(testCaller)).toBe(100_701);
+    const caller = by(administrator);
+    await apiKeys.revokeApiKey(idOf(administrator), engine.clock.now());
+    await engine.clock.advance(1_000);
+    expect(await codeFor(caller)).toBe(100_701);
+    expect(await engine.store.listSubscriptions()).toEqual(before);
+  });
+
+  it("is served to an admin", async () => {
+    expect(await codeFor(by(administrator))).toBe(name === "getProof" ? noProofs : undefined);
+  });
+});
+
+it("an admin of one group is served what names that group alone", async () => {
+  const caller = by(2);
+  const { operator } = engine.running;
+  const search = (groupId: string) => codeOf(() => operator.searchSubscriptions(caller, { groupId }, page));
+  expect(await search("2")).not.toBe(100_702);
+  expect(await search("1")).toBe(100_702);
+});
+
+const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
+
+it("a subscription is changed to no topic that its owner may not receive", async () => {
+  const rule = { effect: "allow", actions: ["subscribe"], filter: "a" } as const;
+  roles.set("only a", [rule]);
+  const { calls, operator } = engine.running;
+  const own = { id: "9".repeat(16), digest: sha256(secret), principal: "narrow", tenant: undefined, roles: ["only a"] };
+  await apiKeys.insertApiKey({ ...own, createdAt: 0, expiresAt: undefined, revokedAt: undefined }, 10);
+  await engine.clock.advance(1_000);
+  const order = { format: "RESTful", offset: undefined, secret: undefined, subscriptionId: undefined } as const;
+  const narrow = await calls.subscribe(by(9), { ...order, topic: "a", groupId, url: "http://narrow/" });
+  const admin = by(administrator);
+  for (const isDryRun of [true, false]) {
+    const refused = { ...change("#"), isDryRun };
+    expect(await codeOf(() => operator.orderSubscription(admin, narrow, refused))).toBe(100_702);
+  }
+  expect(await codeOf(() => operator.orderSubscription(admin, id, change("#")))).toBeUndefined();
+});

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+
+/** Finds the address of the client for which a proxy sent a request; undefined unless a trusted proxy says one. */
+export type FindForwarded = (request: Pick<IncomingMessage, "headers" | "socket">) => string | undefined;
+
+/**
+ * Reads `X-Forwarded-For` of requests that come from `trustedProxies`: addresses and networks in CIDR form. Each proxy adds the address that it sees at the
+ * end, so the last one that is no trusted proxy is the client; what stands before it is the client's own claim.
+ */
+export function createForwardedFinder(trustedProxies: readonly string[]): FindForwarded {
+  if (trustedProxies.length === 0) return () => undefined;
+  const proxies = toBlockList(trustedProxies);
+  const isProxy = (address: string): boolean => proxies.check(address, familyOf(address));
+  return ({ headers, socket: { remoteAddress } }) => {
+    if (remoteAddress === undefined || !isProxy(remoteAddress)) return undefined;
+    const hops = String(headers["x-forwarded-for"] ?? "").split(",");
+    let found: string | undefined;
+    for (const hop of hops.toReversed()) {
+      const address = hop.trim();
+      if (isIP(address) === 0) return found;
+      found = address;
+      if (!isProxy(address)) return found;
+    }
+    return found;
+  };
+}
+
+function toBlockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", prefixLength] = network.split("/");
+    if (prefixLength === undefined) list.addAddress(address, familyOf(address));
+    else list.addSubnet(address, Number(prefixLength), familyOf(address));
+  }
+  return list;
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 6 ? "ipv6" : "ipv4";
+}

@@ -1,0 +1,28 @@
+import type { FastifyRequest } from "fastify";
+
+/** Where the console is, below the context segment. */
+export const consolePath = "/console";
+
+/**
+ * Whether a browser follows a link to a page of the console, in a tab of its own. The page is the same for everybody and changes nothing by being opened,
+ * so that links to its views work from a chat or a mail program.
+ */
+export function isLinkToConsole({ routeOptions, raw }: FastifyRequest, basePath: string): boolean {
+  const { method, headers } = raw;
+  const { url } = routeOptions;
+  const isRoute = url === `${basePath}${consolePath}` || url === `${basePath}${consolePath}/*`;
+  return (
+    isRoute &&
+    method === "GET" &&
+    headers.origin === undefined &&
+    headers["sec-fetch-mode"] === "navigate" &&
+    headers["sec-fetch-dest"] === "document"
+  );
+}
+
+/** Whether a client asks for a page rather than for data: browsers name `text/html`, programs do not. */
+export function wantsPage(accept: string | undefined): boolean {
+  return (
+    accept !== undefined && /(?:^|,)\s*text\/html\s*(?:[,;]|$)/i.test(accept) && !/application\/json/i.test(accept)
+  );
+}

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import type { Delivery } from "../../engine/session/peer.ts";
+import { toMessageHeaders, toPublishCall } from "./mapping.ts";
+
+const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+it("a SEND's W3C trace becomes the extension that callbacks carry, and a header of the MESSAGE again", () => {
+  const headers = [
+    ["destination", "a"],
+    ["traceparent", trace],
+    ["traceparent", "second"],
+    ["own", "1"],
+  ] as const;
+  const { extensions } = toPublishCall({ command: "SEND", headers, body: Buffer.from("x") }, "svc-");
+  expect(extensions).toEqual([
+    ["svc-traceparent", trace],
+    ["svc-user-own", "1"],
+  ]);
+  const event = { topic: "a", content: new Uint8Array([1]), extensions };
+  const delivery = { event, eventId: "" } as unknown as Delivery; // What the mapping reads of one.
+  const given = toMessageHeaders(delivery, { prefix: "svc-", delivery: [] });
+  expect(given.filter(([name]) => name.includes("trace"))).toEqual([
+    ["svc-traceparent", trace],
+    ["traceparent", trace],
+  ]);
+});

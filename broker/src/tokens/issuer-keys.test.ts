@@ -1,0 +1,44 @@
+import { generateKeyPairSync } from "node:crypto";
+import { CompactSign, compactVerify, type JWK } from "jose";
+import { describe, expect, it } from "vitest";
+import { parseIssuerKeys } from "./issuer-keys.ts";
+
+const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const jwk = publicKey.export({ format: "jwk" }) as JWK;
+const good: JWK = { ...jwk, kid: "good" };
+const toSet = (...keys: readonly unknown[]): string => JSON.stringify({ keys });
+
+describe("a set of keys leaves out", () => {
+  it.each<[string, JWK]>([
+    ["a key for encryption", { ...jwk, use: "enc" }],
+    ["a key that may not verify", { ...jwk, key_ops: ["deriveKey"] }],
+    ["a key whose operations are no list", { ...jwk, key_ops: "verify" as never }],
+    ["a secret key", { kty: "oct", k: "AAAA" }],
+    ["an RSA key of 1,024 bits", { kty: "RSA", e: "AQAB", n: Buffer.alloc(128, 1).toString("base64url") }],
+    ["an RSA key without a modulus", { kty: "RSA", e: "AQAB" }],
+    ["a key of an unknown type", { kty: "AKP" }],
+  ])("%s", (_, key) => {
+    expect(parseIssuerKeys(toSet(key, good)).map(({ kid }) => kid)).toEqual(["good"]);
+    expect(() => parseIssuerKeys(toSet(key))).toThrow("no public key for signatures");
+  });
+});
+
+it.each([
+  ["that is no JSON", "<html>", "JSON"],
+  ["without a list", "{}", "no JWK set"],
+  ["with more than 100 keys", toSet(...Array.from({ length: 101 }, () => good)), "more than 100 keys"],
+  [
+    "with a private key in PEM",
+    privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    "only the public one is needed",
+  ],
+])("refuses a document %s", (_, text, reason) => {
+  expect(() => parseIssuerKeys(text)).toThrow(reason);
+});
+
+it("takes of a private key its public part alone", async () => {
+  const [key] = parseIssuerKeys(toSet(privateKey.export({ format: "jwk" })));
+  const signed = await new CompactSign(Buffer.from("x")).setProtectedHeader({ alg: "ES256" }).sign(privateKey);
+  if (key === undefined) throw new Error("there is a key");
+  expect((await compactVerify(signed, key.lookup)).protectedHeader).toEqual({ alg: "ES256" });
+});

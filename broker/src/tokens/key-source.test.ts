@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { readKeyDocument } from "./key-source.ts";
+
+const documentBytesMax = 256 * 1024;
+const never = new AbortController().signal;
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+/** The URL of a server on a port of its own. */
+async function serve(listener: RequestListener): Promise<string> {
+  server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return typeof address === "object" ? `http://127.0.0.1:${address?.port}` : "";
+}
+
+it("reads a document of up to 256 KiB from a URL", async () => {
+  let bytes = documentBytesMax;
+  const url = await serve((_, response) => response.end("x".repeat(bytes)));
+  expect(await readKeyDocument(url, never)).toHaveLength(documentBytesMax);
+  bytes += 1;
+  await expect(readKeyDocument(url, never)).rejects.toThrow("more than 262144 bytes");
+});
+
+it("follows no redirect", async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve(({ url: path }, response) => {
+    asked.push(path);
+    if (path === "/keys") response.writeHead(302, { location: "/elsewhere" }).end();
+    else response.end("{}");
+  });
+  await expect(readKeyDocument(`${url}/keys`, never)).rejects.toThrow();
+  expect(asked).toEqual(["/keys"]);
+});
+
+it.each([301, 404, 500])("takes no document with status %i", async (status) => {
+  const url = await serve((_, response) => response.writeHead(status).end("{}"));
+  await expect(readKeyDocument(url, never)).rejects.toThrow();
+});
+
+it("reads a document of up to 256 KiB from a file", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "stele-keys-"));
+  const path = join(folder, "keys.json");
+  try {
+    writeFileSync(path, "x".repeat(documentBytesMax));
+    expect(await readKeyDocument(path, never)).toHaveLength(documentBytesMax);
+    writeFileSync(path, "x".repeat(documentBytesMax + 1));
+    await expect(readKeyDocument(path, never)).rejects.toThrow("more than 262144 bytes");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

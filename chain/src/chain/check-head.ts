@@ -1,0 +1,49 @@
+import { toHex } from "@stele/eth/node";
+import { ChainFileError } from "../chain-file-error.ts";
+import type { WorkerSettings } from "../messages.ts";
+import type { ChainDatabase } from "../storage/chain-database.ts";
+import { type ChainEnd, headFileOf, readHeadFile } from "../storage/head-file.ts";
+import { isInMemory } from "../storage/open-database.ts";
+
+type CheckedSettings = Pick<WorkerSettings, "file" | "needsHeadFile">;
+
+/** Compares the chain with its head file, which may be behind it, but knows no block that the chain does not have. @throws ChainFileError. */
+export function checkHead(database: ChainDatabase, { file, needsHeadFile }: CheckedSettings): void {
+  if (isInMemory(file)) return;
+  const known = readHeadFile(file);
+  const newest = database.findHead()?.header.number;
+  if (known.status === "whole") return checkEnd(database, { file, known, newest });
+  // A start that was killed may leave a first block alone; every later one has a head file from the start.
+  if (!needsHeadFile || known.status === "accepted" || newest === undefined || newest === 0n) return;
+  throw new ChainFileError(
+    `The head file ${headFileOf(file)} is ${known.status}, and there is no index: nothing shows whether the chain in ${file} still has its newest blocks. ${remedyFor(file)}`,
+  );
+}
+
+interface Compared {
+  readonly file: string;
+  readonly known: ChainEnd;
+  readonly newest: bigint | undefined;
+}
+
+function checkEnd(database: ChainDatabase, { file, known, newest }: Compared): void {
+  if (newest === undefined || newest < known.number) {
+    const end = newest === undefined ? "it has no block" : `it ends with block ${newest}`;
+    throw new ChainFileError(
+      `The chain in ${file} has lost blocks and is perhaps damaged, or an earlier copy: ${end}, and its head file ${headFileOf(file)} knows block ${known.number}. ${remedyFor(file)}`,
+    );
+  }
+  const head = database.findBlockHead(known.number);
+  const hash = head === undefined ? "nothing" : toHex(head.hash);
+  if (hash === known.hash) return;
+  throw new ChainFileError(
+    `The chain in ${file} is another one than before, or damaged: the chain has ${hash} as block ${known.number}, and its head file ${headFileOf(file)} has ${known.hash}. ${remedyFor(file)}`,
+  );
+}
+
+function remedyFor(file: string): string {
+  return [
+    `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing of what is here.`,
+    `To go on with this chain on purpose, without the events of later blocks: echo accept > ${headFileOf(file)}`,
+  ].join(" ");
+}

@@ -1,0 +1,109 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Hex, keccak256, toHex } from "@stele/eth/node";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ChainEnd, HeadFile, headFileOf, readHeadFile } from "./head-file.ts";
+
+const sectorBytes = 512;
+
+let folder: string;
+let chainFile: string;
+let headFile: HeadFile;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-head-"));
+  chainFile = join(folder, "chain.sqlite");
+  headFile = new HeadFile(chainFile);
+});
+afterEach(() => {
+  headFile.close();
+  rmSync(folder, { recursive: true });
+});
+
+function blockAt(number: bigint): ChainEnd {
+  return { number, hash: toHex(keccak256(Buffer.from(String(number)))) };
+}
+
+describe("a head file", () => {
+  it("is missing before the first block is prepared, and names the parent from then on", () => {
+    headFile.write(blockAt(0n));
+    expect(readHeadFile(chainFile)).toEqual({ status: "missing" });
+    headFile.prepare(blockAt(0n));
+    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(0n) });
+    expect(readdirSync(folder)).toEqual(["chain.sqlite-head"]);
+    expect(statSync(headFileOf(chainFile)).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([1n, 9n, 10n, 2n ** 53n])("names block %i at once, as a process that is killed leaves it", (number) => {
+    headFile.prepare(blockAt(number - 1n));
+    headFile.write(blockAt(number));
+    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(number) });
+  });
+
+  it("fits into one sector of a disk, which is written whole or not at all", () => {
+    headFile.prepare(blockAt(0n));
+    headFile.write(blockAt(2n ** 60n));
+    expect(statSync(headFileOf(chainFile)).size).toBeLessThanOrEqual(sectorBytes);
+  });
+
+  it("that is whole is not replaced by an older block when the next process prepares", () => {
+    headFile.prepare(blockAt(6n));
+    headFile.write(blockAt(7n));
+    const next = new HeadFile(chainFile);
+    next.prepare(blockAt(3n));
+    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(7n) });
+    next.close();
+  });
+
+  it("is made anew by a process that settles it, without any block", () => {
+    writeFileSync(headFileOf(chainFile), "spoilt");
+    headFile.settle(blockAt(5n));
+    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(5n) });
+  });
+
+  it("that is whole stays as it is if a process without a block settles it", () => {
+    headFile.prepare(blockAt(6n));
+    headFile.write(blockAt(7n));
+    new HeadFile(chainFile).settle({ number: 7n, hash: blockAt(8n).hash });
+    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(7n) });
+  });
+
+  it.each(["accept", "accept\n", " accept \r\n"])("accepts the chain if an operator has written %j", (text) => {
+    writeFileSync(headFileOf(chainFile), text);
+    expect(readHeadFile(chainFile)).toEqual({ status: "accepted" });
+  });
+});
+
+describe("a damaged head file", () => {
+  let whole: Buffer;
+  beforeEach(() => {
+    headFile.prepare(blockAt(1_234n));
+    whole = readFileSync(headFileOf(chainFile));
+  });
+
+  it("is recognised by one flipped bit in any byte", () => {
+    for (let at = 0; at < whole.length; at += 1) {
+      const bytes = Buffer.from(whole);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << (at & 7));
+      writeFileSync(headFileOf(chainFile), bytes);
+      expect(readHeadFile(chainFile), `byte ${at}`).toEqual({ status: "damaged" });
+    }
+  });
+
+  it("is recognised wherever it is cut", () => {
+    for (let length = whole.length - 1; length >= 0; length -= 1) {
+      truncateSync(headFileOf(chainFile), length);
+      expect(readHeadFile(chainFile), `length ${length}`).toEqual({ status: "damaged" });
+    }
+  });
+
+  it.each<[string, (text: string) => string]>([
+    ["zeros", (text) => "\0".repeat(text.length)],
+    ["more behind the end", (text) => `${text}\n`],
+    ["another block's number", (text) => text.replace("1234", "1233")],
+    ["another hash", (text) => text.replace(blockAt(1_234n).hash, (hash): Hex => `0x${"0".repeat(hash.length - 2)}`)],
+  ])("is recognised by %s", (_, change) => {
+    writeFileSync(headFileOf(chainFile), change(whole.toString("latin1")), "latin1");
+    expect(readHeadFile(chainFile)).toEqual({ status: "damaged" });
+  });
+});

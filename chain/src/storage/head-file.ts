@@ -1,0 +1,145 @@
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { type Hex, keccak256, toHex } from "@stele/eth/node";
+import { HEAD_SYNC_INTERVAL_MS } from "../limits.ts";
+
+/** A block that was the newest one. */
+export interface ChainEnd {
+  readonly number: bigint;
+  readonly hash: Hex;
+}
+
+/** What stands beside a chain's file; `accepted` where an operator has written that the chain is right as it is. */
+export type HeadFileState =
+  | { readonly status: "missing" | "damaged" | "accepted" }
+  | ({ readonly status: "whole" } & ChainEnd);
+
+/** An operator writes this into the file to go on with an earlier chain on purpose. No damage makes it. */
+const acceptance = "accept";
+const form = /^stele chain head 1\nblock (\d{20})\nhash (0x[0-9a-f]{64})\n/;
+const numberDigits = 20;
+
+/** Path of the head file of a chain's file. */
+export function headFileOf(chainFile: string): string {
+  return `${chainFile}-head`;
+}
+
+/** Reads the head file beside a chain's file, and changes nothing. */
+export function readHeadFile(chainFile: string): HeadFileState {
+  const text = tryRead(headFileOf(chainFile));
+  if (text === undefined) return { status: "missing" };
+  if (text.trim() === acceptance) return { status: "accepted" };
+  const [content = "", number = "", hash = ""] = form.exec(text) ?? [];
+  // The pattern has just held both.
+  return content !== "" && text === sealed(content)
+    ? { status: "whole", number: BigInt(number), hash: hash as Hex }
+    : { status: "damaged" };
+}
+
+/**
+ * The number and hash of the newest block, in a file beside the chain's: every hash in a chain that lost its newest blocks is right, so that only
+ * something outside the chain's file and log shows the loss.
+ *
+ * The file is never ahead of the chain on disk: each block is synced before it is written here. It is never behind an announced block either,
+ * unless the machine goes down: a write costs microseconds, and the system keeps it when the process is killed. Syncing each write
+ * would add a second sync to every publish, so a sync follows within HEAD_SYNC_INTERVAL_MS. Therefore a power loss may leave the file that
+ * much behind. The record is shorter than a sector of a disk, which is written whole or not at all.
+ */
+export class HeadFile {
+  readonly #chainFile: string;
+  #handle: number | undefined;
+  #newest: Buffer | undefined;
+  #sync: NodeJS.Timeout | undefined;
+
+  constructor(chainFile: string) {
+    this.#chainFile = chainFile;
+  }
+
+  /**
+   * To be called before a block is written: makes the file durable, with its parent, if it is not there or not whole. So no chain with a block after
+   * the first is ever without it. Cheap after the first call.
+   */
+  prepare(parent: ChainEnd): void {
+    if (this.#handle !== undefined) return;
+    this.#ensure(parent);
+    this.#handle = openSync(headFileOf(this.#chainFile), "r+");
+  }
+
+  /** To be called once a block is synced, and before anybody hears of it. Does nothing before {@link prepare}. */
+  write(head: ChainEnd): void {
+    if (this.#handle === undefined) return;
+    this.#newest = encode(head);
+    try {
+      writeSync(this.#handle, this.#newest, 0, undefined, 0);
+    } catch {
+      return; // The block is on disk, and the file may be behind. The next block tries again, and settling reports it.
+    }
+    this.#sync ??= setTimeout(() => this.#syncLater(), HEAD_SYNC_INTERVAL_MS).unref();
+  }
+
+  /** For a clean end: syncs what was written, or makes the file of `head` if it is not whole. @throws what the file system throws. */
+  settle(head: ChainEnd): void {
+    if (this.#handle === undefined || this.#newest === undefined) return this.#ensure(head);
+    writeSync(this.#handle, this.#newest, 0, undefined, 0);
+    fdatasyncSync(this.#handle);
+  }
+
+  /** Leaves the file as it is. */
+  close(): void {
+    clearTimeout(this.#sync);
+    if (this.#handle !== undefined) closeSync(this.#handle);
+    this.#handle = undefined;
+  }
+
+  #ensure(head: ChainEnd): void {
+    if (readHeadFile(this.#chainFile).status !== "whole") replaceDurably(headFileOf(this.#chainFile), encode(head));
+  }
+
+  /** Blocks do not wait for it. If it fails, the sync after a later block is the next try. */
+  #syncLater(): void {
+    this.#sync = undefined;
+    if (this.#handle !== undefined) fdatasync(this.#handle, () => undefined);
+  }
+}
+
+function encode({ number, hash }: ChainEnd): Buffer {
+  const content = `stele chain head 1\nblock ${String(number).padStart(numberDigits, "0")}\nhash ${hash}\n`;
+  return Buffer.from(sealed(content));
+}
+
+function sealed(content: string): string {
+  return `${content}check ${toHex(keccak256(Buffer.from(content)))}\n`;
+}
+
+/** The file is there whole, under its name, or not at all. */
+function replaceDurably(file: string, content: Buffer): void {
+  const unfinished = `${file}.unfinished`;
+  writeFileSync(unfinished, content, { mode: 0o600, flush: true });
+  renameSync(unfinished, file);
+  if (process.platform === "win32") return; // Folders cannot be synced there.
+  const folder = openSync(dirname(file), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function tryRead(file: string): string | undefined {
+  try {
+    return readFileSync(file, "latin1");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

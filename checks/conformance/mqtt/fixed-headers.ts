@@ -1,0 +1,45 @@
+/** The types of the packets that bytes hold whole, and whether the bytes end with one of them. */
+export interface Headers {
+  readonly types: readonly number[];
+  readonly isWhole: boolean;
+}
+
+/** Types of packets by name (section 2.1.2 of MQTT 5.0). */
+export const typeOf = {
+  connack: 2,
+  publish: 3,
+  puback: 4,
+  pubrec: 5,
+  pubrel: 6,
+  pubcomp: 7,
+  subscribe: 8,
+  suback: 9,
+  unsubscribe: 10,
+  unsuback: 11,
+  pingreq: 12,
+  pingresp: 13,
+  disconnect: 14,
+} as const;
+
+const lengthBytesMax = 4;
+
+/** Reads fixed headers and nothing else. What follows a length of more than four bytes is no packet, and counts as the end. */
+export function readHeaders(bytes: Buffer): Headers {
+  const types: number[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    let length = 0;
+    let digits = 1;
+    for (; digits <= lengthBytesMax; digits += 1) {
+      const byte = bytes[at + digits];
+      if (byte === undefined) return { types, isWhole: false };
+      length += (byte & 0x7f) * 128 ** (digits - 1);
+      if (byte < 0x80) break;
+    }
+    if (digits > lengthBytesMax) return { types, isWhole: true };
+    const end = at + 1 + digits + length;
+    if (end > bytes.length) return { types, isWhole: false };
+    types.push((bytes[at] ?? 0) >> 4);
+    at = end;
+  }
+  return { types, isWhole: true };
+}

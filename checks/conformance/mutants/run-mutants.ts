@@ -1,0 +1,77 @@
+import { expect } from "vitest";
+import type { BrokerProcess } from "../../harness/broker-process.ts";
+import { createRandom, type Random, seedsOf } from "../../harness/random.ts";
+import { peakMebibytes, residentMebibytes } from "../../hostile/support/process-memory.ts";
+
+const isLong = process.env["CHECKS_ROUNDS"] !== undefined;
+/** Mutants of one seed, each on a connection of its own; twenty rounds of the long run make a million. */
+const mutantsPerSeed = isLong ? 50_000 : 800;
+/** During each part an honest client does its work; after it, the memory of the broker is read. */
+const partsPerSeed = isLong ? 2 : 4;
+const lanesCount = 40;
+const peakMebibytesMax = 512;
+/** More than the memory of a broker moves by itself. With a million mutants, 140 bytes kept of each would show. */
+const growthMebibytesMax = 64;
+
+export const mutantsTimeoutMs = isLong ? 36_000_000 : 600_000;
+
+export interface MutantRun<Outcome extends string> {
+  readonly protocol: "MQTT" | "STOMP";
+  readonly broker: BrokerProcess;
+  /** Names other seeds than those of the run. */
+  readonly seedsVariable: string;
+  /** Every one of these has to come often enough. */
+  readonly outcomes: readonly Outcome[];
+  /** One mutant on a connection of its own; those of one lane follow each other. @throws Error for an answer that the protocol does not allow. */
+  readonly attack: (random: Random, lane: number) => Promise<Outcome>;
+  /** Another client, which is connected all the time, does its work. */
+  readonly serveHonest: () => Promise<void>;
+}
+
+/** Attacks the broker over many connections at once, and checks that the broker keeps nothing of it. */
+export async function runMutants<Outcome extends string>(run: MutantRun<Outcome>): Promise<void> {
+  const { protocol, broker, outcomes } = run;
+  const seeds = seedsOf(run.seedsVariable, [1]);
+  const tally = new Map<Outcome, number>(outcomes.map((outcome) => [outcome, 0]));
+  const mebibytes: number[] = [];
+  const parts = seeds.flatMap((seed) => {
+    const randoms = createRandoms(seed);
+    return Array.from({ length: partsPerSeed }, () => randoms);
+  });
+  for (const randoms of parts) {
+    const attacks = randoms.map((random, lane) => attackOften(run, { random, lane, tally }));
+    await Promise.all([...attacks, run.serveHonest()]);
+    mebibytes.push(Math.round(residentMebibytes(broker.pid)));
+    const soFar = JSON.stringify(Object.fromEntries(tally));
+    process.stdout.write(`mutated ${protocol} so far: ${soFar}; ${mebibytes.at(-1)} MiB\n`);
+  }
+  const most = Math.max(...mebibytes.slice(0, parts.length / 2));
+  const least = Math.min(...mebibytes.slice(parts.length / 2));
+  const counts = [...tally.values()];
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(mutantsPerSeed * seeds.length);
+  for (const count of counts) expect(count).toBeGreaterThan(mutantsPerSeed / 100);
+  expect(broker.stdout()).not.toContain("connection failed");
+  expect(least - most).toBeLessThan(growthMebibytesMax);
+  expect(peakMebibytes(broker.pid)).toBeLessThan(peakMebibytesMax);
+}
+
+function createRandoms(seed: number): readonly Random[] {
+  return Array.from({ length: lanesCount }, (_, lane) => createRandom(seed * lanesCount + lane));
+}
+
+interface Lane<Outcome> {
+  readonly random: Random;
+  readonly lane: number;
+  /** Each outcome, and how often. */
+  readonly tally: Map<Outcome, number>;
+}
+
+async function attackOften<Outcome extends string>(
+  { attack }: MutantRun<Outcome>,
+  { random, lane, tally }: Lane<Outcome>,
+): Promise<void> {
+  for (let left = mutantsPerSeed / lanesCount / partsPerSeed; left > 0; left -= 1) {
+    const outcome = await attack(random, lane);
+    tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,33 @@
+import type { HttpRequest } from "../../harness/http-client.ts";
+
+export const cloudEventForms = ["structured", "binary", "batch"] as const;
+export type CloudEventForm = (typeof cloudEventForms)[number];
+
+/** A publish of CloudEvents, one of each topic; only a batch takes several. */
+export function publishCloudEvents(
+  form: CloudEventForm,
+  subjects: readonly [string, ...string[]],
+  data = "x",
+): HttpRequest {
+  const events = subjects.map((subject) => ({
+    specversion: "1.0",
+    type: "test",
+    source: "urn:test",
+    id: "1",
+    subject,
+    datacontenttype: "text/plain",
+    data,
+  }));
+  const publish = { method: "POST", path: "/rest/publish" } as const;
+  const [{ data: body, datacontenttype, ...attributes } = events[0] as never] = events;
+  if (form === "binary") {
+    const headers = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, encodeURIComponent(value)]);
+    return { ...publish, headers: { ...Object.fromEntries(headers), "content-type": datacontenttype }, body };
+  }
+  const type = form === "batch" ? "application/cloudevents-batch+json" : "application/cloudevents+json";
+  return {
+    ...publish,
+    headers: { "content-type": type },
+    body: JSON.stringify(form === "batch" ? events : events[0]),
+  };
+}

@@ -1,0 +1,98 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { runStele } from "../harness/stele-command.ts";
+import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
+import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { PageServer } from "./stomp/page-server.ts";
+
+const roles = {
+  clerk: [{ actions: ["open", "publish", "subscribe", "read"], filter: "#" }],
+  operator: [{ actions: ["admin"] }],
+};
+
+describe.runIf(canRunChromium)("the console of a broker with access, two ports and a context segment", () => {
+  let folder: TempFolder;
+  let broker: BrokerProcess;
+  let browser: ConsoleBrowser;
+  let clerk: string;
+  let operator: string;
+
+  beforeAll(async () => {
+    folder = createTempFolder();
+    const config = join(folder.path, "stele.json");
+    writeFileSync(config, JSON.stringify({ access: { roles }, basePath: "/one/two", adminPort: 0 }));
+    const dataDir = join(folder.path, "data");
+    const create = async (role: string): Promise<string> => {
+      const flags = ["--config", config, "--data-dir", dataDir, "--principal", role, "--role", role];
+      return (await runStele(["key", "create", ...flags])).stdout.trim();
+    };
+    [clerk, operator] = [await create("clerk"), await create("operator")];
+    broker = await startBroker({ dataDir, args: ["--config", config] });
+    browser = await ConsoleBrowser.start();
+  });
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    await broker[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  const operatorsUrl = (): string => /^ {2}Operators +(\S+)$/m.exec(broker.stderr())?.[1] ?? "";
+
+  it("asks for a key once the broker wants one, refuses a wrong one, and keeps the right one in the tab alone", async () => {
+    const page = await browser.open(`${broker.url}/`);
+    expect(page.url()).toBe(`${broker.url}/console/`);
+    await giveKey(page, "stele_0000000000000000_wrong");
+    await page.getByRole("alert").getByText("The broker refused the key").waitFor();
+    await giveKey(page, clerk);
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const form = page.getByRole("region", { name: "Publish" });
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("button", { name: "Open the topic and publish" }).click();
+    await form.getByText(/^Committed as/).waitFor();
+    await page.reload();
+    await page.getByText("Ready: the broker takes and delivers events.").waitFor();
+    expect(await page.evaluate("[document.cookie, JSON.stringify(localStorage), location.href].join()")).not.toContain(
+      clerk,
+    );
+    expect(await page.getByRole("region", { name: "Publish" }).locator("pre").textContent()).not.toContain(clerk);
+    const other = await browser.open(`${broker.url}/console/tail`);
+    await other.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+    await page.getByRole("button", { name: "Forget the key" }).click();
+    await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+  });
+
+  it("shows operators' views at their own port only", async () => {
+    const page = await browser.open(`${broker.url}/console/subscriptions`);
+    await page
+      .getByRole("alert")
+      .getByText(/operators' pages may be served at another port/)
+      .waitFor();
+    const there = await browser.open(`${operatorsUrl()}/console/subscriptions`);
+    await giveKey(there, operator);
+    await there.getByText("No subscription matches.").waitFor();
+  });
+
+  it("can be linked to from another site, but neither framed nor read", async () => {
+    await using pages = await PageServer.start();
+    const console = `${broker.url}/console/tail?topic=a`;
+    const address = pages.add(
+      "/evil.html",
+      `<a href="${console}">link</a><iframe src="${console}"></iframe><script src="${console}"></script>`,
+    );
+    const page = await browser.open(address);
+    expect(await page.evaluate(`fetch("${broker.url}/console/").then(() => "read", () => "refused")`)).toBe("refused");
+    await page.frameLocator("iframe").getByText("100703").waitFor();
+    await page.getByRole("link", { name: "link" }).click();
+    await page.getByRole("heading", { name: "Tail" }).waitFor();
+    expect(page.url()).toBe(console);
+  });
+});
+
+async function giveKey(page: Page, key: string): Promise<void> {
+  const dialog = page.getByRole("dialog", { name: "This broker asks for a key" });
+  await dialog.getByLabel("Key or token").fill(key);
+  await dialog.getByRole("button", { name: "Continue" }).click();
+}

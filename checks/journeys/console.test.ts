@@ -1,0 +1,281 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until, untilHolds } from "../harness/until.ts";
+import { useReceivers } from "../harness/use.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
+import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+
+const run = promisify(execFile);
+const shell = async (command: string): Promise<string> => (await run("bash", ["-c", command])).stdout;
+
+describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium)", () => {
+  let world: RunningWorld;
+  let browser: ConsoleBrowser;
+  const newReceiver = useReceivers();
+  beforeAll(async () => {
+    world = await embeddedWorld.start({ env: { STELE_CALLBACK_CONSENT: "off" } });
+    browser = await ConsoleBrowser.start();
+  });
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  const view = (path: string): string => `${world.broker.url}/console/${path}`;
+
+  it("greets at the base address of an empty broker, with commands that bring the first event", async () => {
+    const page = await browser.open(world.broker.url);
+    expect(page.url()).toBe(view(""));
+    await page.getByRole("heading", { name: "Nothing was published yet" }).waitFor();
+    const commands = await page.getByRole("region", { name: "First steps" }).locator("pre").allTextContents();
+    expect(commands).toHaveLength(3);
+    const axe = await browser.examine(view(""), {
+      name: "greeting",
+      ready: (shown) => shown.getByRole("heading", { name: "Nothing was published yet" }).waitFor(),
+    });
+    expect(axe).toEqual([]);
+    expect(await shell(commands[0] ?? "")).toBe("true");
+    expect(await shell(commands[1] ?? "")).toContain('"status":"SUCCESS"');
+    await page.getByRole("heading", { name: "The first event has arrived" }).waitFor();
+    await page
+      .getByRole("region", { name: "First steps" })
+      .getByRole("link", { name: /^[0-9a-f]{8}-1-\d+$/ })
+      .click();
+    await page.getByRole("heading", { name: /^Event [0-9a-f]{8}-1-\d+$/ }).waitFor();
+    await page.getByText("Hello, chain!", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  it("says how the broker is, publishes to a topic that it opens, and gives the same as a command", async () => {
+    await world.client.open("first");
+    await world.client.publish("first", "so that the broker is not empty");
+    const page = await browser.open(view(""));
+    await page.getByText("Ready: the broker takes and delivers events.").waitFor();
+    await page.getByText(/^up to block \d+$/).waitFor();
+    const form = page.getByRole("region", { name: "Publish" });
+    await form.getByLabel("Topic").fill("orders/it's new");
+    await form.getByRole("textbox", { name: "Content" }).fill('{"order": 12345678901234567890, "by":');
+    await form.getByLabel("The content is JSON").check();
+    await form.getByText("The content is no JSON.").waitFor();
+    expect(await form.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+    await form.getByRole("textbox", { name: "Content" }).fill('{"order": 12345678901234567890, "by": "$USER"}');
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("alert").getByText("100101").waitFor();
+    await form.getByRole("button", { name: "Open the topic and publish" }).click();
+    await form.getByText(/^Committed as/).waitFor();
+    const eventId = (await form.getByRole("link", { name: /-1-\d+$/ }).textContent()) ?? "";
+    await page
+      .getByRole("region", { name: "Newest events" })
+      .getByRole("link", { name: /it's new/ })
+      .waitFor();
+    const published = await world.client.getEvent(eventId);
+    expect(published).toMatchObject({ topic: "orders/it's new", extensions: { "svc-format": "json" } });
+    await form.getByRole("button", { name: "Copy as curl" }).click();
+    const copied = await clipboardOf(page);
+    const { eventId: second } = JSON.parse(await shell(copied)) as { eventId: string };
+    const { topic, content } = published;
+    expect(await world.client.getEvent(second)).toMatchObject({ topic, content, extensions: { "svc-format": "json" } });
+    await page.context().close();
+  });
+
+  it("tails a pattern, pauses and resumes without a gap, and inspects an event at its own address", async () => {
+    const topic = "tail/a";
+    await world.client.open(topic);
+    const page = await browser.open(view("tail?topic=tail/%23"));
+    await page.getByText(/^Live · 0 events/).waitFor();
+    const publish = async (from: number, to: number): Promise<void> => {
+      for (let index = from; index <= to; index += 1) await world.client.publish(topic, `event ${index}`);
+    };
+    await publish(1, 5);
+    await untilHolds(async () => expect(await rowsOf(page)).toEqual(expected(5)));
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText(/^Paused at [0-9a-f]{8}-5-\d+: nothing is missed · 5 events/).waitFor();
+    await publish(6, 10);
+    expect(await rowsOf(page)).toEqual(expected(5));
+    const link = await copyOf(page, "Copy link to this place");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await untilHolds(async () => expect(await rowsOf(page)).toEqual(expected(10)));
+    await page.goto(link);
+    await untilHolds(async () => expect(await rowsOf(page)).toEqual(expected(10).slice(5)));
+
+    await world.client.publish(topic, '{"n": 12345678901234567890}', { "svc-format": "json", "svc-by": "a test" });
+    await page.getByRole("link", { name: /12345678901234567890/ }).click();
+    const inspector = page.getByRole("complementary", { name: /^Event / });
+    await inspector.getByRole("tab", { name: "JSON", selected: true }).waitFor();
+    expect(await inspector.getByRole("tabpanel").locator("pre").textContent()).toBe(
+      '{\n  "n": 12345678901234567890\n}',
+    );
+    await inspector.getByText("a test").waitFor();
+    await inspector.getByRole("region", { name: "Place on the chain" }).getByText("11", { exact: true }).waitFor();
+    await inspector.getByRole("tab", { name: "JSON" }).press("ArrowLeft");
+    await inspector.getByText(/^00000000 {2}7b 22/).waitFor();
+    await page.reload();
+    await page
+      .getByRole("complementary", { name: /^Event / })
+      .getByText("a test")
+      .waitFor();
+    await page.context().close();
+  });
+
+  it("shows only events that a filter lets through, and says what is wrong with one", async () => {
+    const page = await browser.open(view("tail?topic=filtered"));
+    await world.client.open("filtered");
+    await page.getByLabel("Content filter").fill('$.n == "1"');
+    await page.getByRole("button", { name: "Tail" }).click();
+    await page.getByText(/^Live/).waitFor();
+    expect(new URL(page.url()).searchParams.get("filter")).toBe('$.n == "1"');
+    for (const content of ['{"n":"0"}', '{"n":"1"}', "1"]) await world.client.publish("filtered", content);
+    await untilHolds(async () => expect(await rowsOf(page)).toEqual(['{"n":"1"}']));
+    await page.getByLabel("Content filter").fill("$.n =");
+    await page.getByRole("button", { name: "Tail" }).click();
+    await page
+      .getByRole("alert")
+      .getByText(/200001/)
+      .waitFor();
+    await page.context().close();
+  });
+
+  it("keeps ten thousand of more events in few rows, and the rows that are read stay in place", async () => {
+    await world.client.open("many");
+    const page = await browser.open(view("tail?topic=many"));
+    await page.getByText(/^Live/).waitFor();
+    const lines = Array.from({ length: 10_200 }, (_, index) => `line ${index}`);
+    await publishLines(world.broker.url, "many", lines);
+    await page.getByText(/10,000 events kept$/).waitFor();
+    await untilHolds(async () => expect((await rowsOf(page)).at(-1)).toBe("line 10199"));
+    expect((await rowsOf(page)).length).toBeLessThan(100);
+    await page.evaluate("document.querySelector('.scroller').scrollTo({ top: 5000 * 34 })");
+    await untilHolds(async () => expect(await firstVisible(page)).toBe("line 5200"));
+    await publishLines(world.broker.url, "many", ["one more", "and another"]);
+    await world.client.publish("many", "the last");
+    await untilHolds(async () => expect(await topOf(page)).toBe((5000 - 3) * 34));
+    expect(await firstVisible(page)).toBe("line 5200");
+    await page.getByRole("button", { name: "Newest events" }).click();
+    await untilHolds(async () => expect((await rowsOf(page)).at(-1)).toBe("the last"));
+    await page.context().close();
+  });
+
+  it("pauses and resumes a subscription, each with its count before it is done", async () => {
+    const receiver = await newReceiver();
+    await world.client.open("bills/eu");
+    const id = await world.client.subscribe({ topic: "bills/#", url: receiver.url });
+    await world.client.publish("bills/eu", "0");
+    await receiver.waitForCount(1);
+    const page = await browser.open(view("subscriptions?prefix=bills"));
+    const row = page.getByRole("row", { name: /bills\/#/ });
+    await row.getByText("active", { exact: true }).waitFor();
+    await row.getByRole("button", { name: "Pause bills/#" }).click();
+    const dialog = page.getByRole("dialog", { name: "Pause: bills/#" });
+    await dialog.getByText(/^0 events wait/).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await row.getByText("active", { exact: true }).waitFor();
+    await row.getByRole("button", { name: "Pause bills/#" }).click();
+    await dialog.getByRole("button", { name: "Pause" }).click();
+    await row.getByText("paused", { exact: true }).waitFor();
+    for (const content of ["1", "2", "3"]) await world.client.publish("bills/eu", content);
+    await row.getByRole("cell", { name: "3", exact: true }).waitFor();
+    expect(receiver.accepted()).toHaveLength(1);
+    await row.getByRole("link", { name: "bills/#" }).click();
+    await page.getByRole("heading", { name: "bills/#" }).waitFor();
+    expect(page.url()).toBe(view(`subscriptions/${id}`));
+    await page.getByRole("button", { name: "Resume bills/#" }).click();
+    await page
+      .getByRole("dialog")
+      .getByText(/^3 events wait, and will be delivered in order/)
+      .waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await receiver.waitForCount(4);
+    await page.getByRole("region", { name: "State" }).getByText("active", { exact: true }).waitFor();
+    await page.getByRole("region", { name: "Last attempts" }).getByText("accepted").waitFor();
+    await page.context().close();
+  });
+
+  it("shows why a receiver fails, and retries at a click", async () => {
+    const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end("no disk left"));
+    await world.client.open("failing");
+    const id = await world.client.subscribe({ topic: "failing", url: receiver.url });
+    await world.client.publish("failing", "x");
+    const page = await browser.open(view(`subscriptions/${id}`));
+    await page.getByRole("region", { name: "Last attempts" }).getByText("no disk left").first().waitFor();
+    receiver.setBehaviour((_attempt, response) => response.end("{}"));
+    await page.getByRole("button", { name: "Retry now failing" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Retry now" }).click();
+    await receiver.waitForCount(1);
+    await page.context().close();
+  });
+
+  it("has nothing that axe finds serious on any view, light and dark, wide and narrow", async () => {
+    const { eventId } = await world.client.publish("tail/a", '{"order": 7, "paid": true, "lines": [{"sku": "a-1"}]}');
+    const views = [
+      ["overview", "", "Ready: the broker takes"],
+      ["tail", `tail?topic=tail/%23&after=OFFSET_FIRST&event=${eventId}`, "Place on the chain"],
+      ["event", `events/${eventId}`, "Place on the chain"],
+      ["subscriptions", "subscriptions", "Waiting"],
+    ] as const;
+    for (const [name, path, text] of views) {
+      const ready = async (page: Page): Promise<void> => {
+        await page.getByText(text).first().waitFor();
+        if (name === "tail") await until("rows are shown", async () => (await rowsOf(page)).length > 5);
+      };
+      expect(await browser.examine(view(path), { name, ready })).toEqual([]);
+    }
+  });
+
+  it("has broken no rule of its own policy, thrown no error and called no other server", () => {
+    expect(browser.faults).toEqual([]);
+  });
+});
+
+function expected(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `event ${index + 1}`);
+}
+
+/** The contents in the rows that are rendered. */
+function rowsOf(page: Page): Promise<readonly string[]> {
+  return page.getByRole("group", { name: "Events" }).locator("li .preview").allTextContents();
+}
+
+async function copyOf(page: Page, name: string): Promise<string> {
+  await page.getByRole("button", { name }).click();
+  return clipboardOf(page);
+}
+
+async function clipboardOf(page: Page): Promise<string> {
+  return String(await page.evaluate("navigator.clipboard.readText()"));
+}
+
+function topOf(page: Page): Promise<unknown> {
+  return page.evaluate("document.querySelector('.scroller').scrollTop");
+}
+
+/** Text of the first row that is wholly in sight. */
+async function firstVisible(page: Page): Promise<string | undefined> {
+  const list = await page.getByRole("group", { name: "Events" }).boundingBox();
+  const rows = await page.getByRole("group", { name: "Events" }).locator("li").all();
+  const places = await Promise.all(
+    rows.map(async (row) => ({
+      y: (await row.boundingBox())?.y ?? 0,
+      text: await row.locator(".preview").textContent(),
+    })),
+  );
+  const visible = places.filter(({ y }) => y >= (list?.y ?? 0) - 1).toSorted((one, other) => one.y - other.y);
+  return visible[0]?.text ?? undefined;
+}
+
+/** Many events in few requests, in order. */
+async function publishLines(url: string, topic: string, lines: readonly string[]): Promise<void> {
+  const batchMax = 500;
+  for (let at = 0; at < lines.length; at += batchMax) {
+    const calls = lines.slice(at, at + batchMax).map((line, id) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "publish",
+      params: { topic, content: Buffer.from(line).toString("base64") },
+    }));
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${url}/jsonrpc`, { method: "POST", headers, body: JSON.stringify(calls) });
+    expect(((await answer.json()) as readonly object[]).every((one) => "result" in one)).toBe(true);
+  }
+}

@@ -1,0 +1,90 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AxeResults } from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { findProgram } from "../../harness/find-program.ts";
+
+const executablePath = findProgram("chromium");
+export const canRunChromium = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
+
+/** Pictures of the last run, for people: a test says little about looks. */
+const pictures = join(tmpdir(), "stele-console-pictures");
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const grave: ReadonlySet<unknown> = new Set(["serious", "critical"]);
+
+const watchPolicy = `document.addEventListener("securitypolicyviolation", (violation) =>
+  reportViolation([violation.violatedDirective, violation.blockedURI, violation.sample].join(" ")));`;
+
+/** Each scheme and each width once: what axe finds depends on one of them, not on both together. */
+const looks = [
+  { name: "light-wide", colorScheme: "light", viewport: { width: 1280, height: 860 } },
+  { name: "dark-narrow", colorScheme: "dark", viewport: { width: 390, height: 780 } },
+] as const;
+
+/** A Chromium whose pages are watched for everything that a console must not do. */
+export class ConsoleBrowser implements AsyncDisposable {
+  readonly #browser: Browser;
+  /** Errors of scripts, refusals by the page's policy, and requests to other servers. */
+  readonly faults: string[] = [];
+
+  private constructor(browser: Browser) {
+    this.#browser = browser;
+  }
+
+  static async start(): Promise<ConsoleBrowser> {
+    return new ConsoleBrowser(await chromium.launch({ executablePath: executablePath ?? "chromium" }));
+  }
+
+  /** A tab of its own, without cookies or storage of others. */
+  async open(url: string): Promise<Page> {
+    const context = await this.#browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await context.newPage();
+    await this.#watch(page, url);
+    await page.goto(url);
+    return page;
+  }
+
+  /** What axe finds grave on a view in each look, with a picture of each. */
+  async examine(
+    url: string,
+    { name, ready }: { readonly name: string; readonly ready: (page: Page) => Promise<void> },
+  ) {
+    mkdirSync(pictures, { recursive: true });
+    const found: string[] = [];
+    for (const look of looks) {
+      await using context = await this.#examiner(look);
+      const page = await context.newPage();
+      await page.goto(url);
+      await ready(page);
+      await page.screenshot({ path: join(pictures, `${name}-${look.name}.png`) });
+      await page.evaluate(axe);
+      const { violations }: AxeResults = await page.evaluate("axe.run()");
+      for (const { id, impact, nodes } of violations) {
+        if (grave.has(impact)) found.push(`${look.name}: ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      }
+    }
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#browser.close();
+  }
+
+  /** Axe is a script of ours, so the page's policy is left out where it runs, and there alone. */
+  #examiner({ colorScheme, viewport }: (typeof looks)[number]): Promise<BrowserContext> {
+    return this.#browser.newContext({ bypassCSP: true, colorScheme, viewport, reducedMotion: "reduce" });
+  }
+
+  async #watch(page: Page, url: string): Promise<void> {
+    const { origin } = new URL(url);
+    page.on("pageerror", (error) => this.faults.push(`error: ${error.message}`));
+    page.on("request", (request) => {
+      if (new URL(request.url()).origin !== origin) this.faults.push(`request: ${request.url()}`);
+    });
+    await page.exposeFunction("reportViolation", (text: string) => this.faults.push(`policy: ${text}`));
+    await page.addInitScript(watchPolicy);
+  }
+}

@@ -1,0 +1,101 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
+import { Link, Route, Router, Switch, useLocation } from "wouter";
+import { consolePath } from "./broker/addresses.ts";
+import { KeyDialog } from "./broker/key-dialog.tsx";
+import { useSession, useSessionState, useStele } from "./broker/session-context.tsx";
+import { ClusterPage } from "./cluster/cluster-page.tsx";
+import { EventPage } from "./inspector/event-page.tsx";
+import { OverviewPage } from "./overview/overview-page.tsx";
+import { Palette } from "./palette/palette.tsx";
+import { SubscriptionPage } from "./subscriptions/subscription-page.tsx";
+import { SubscriptionsPage } from "./subscriptions/subscriptions-page.tsx";
+import { TailPage } from "./tail/tail-page.tsx";
+import { Page } from "./ui/page.tsx";
+import { views } from "./views.ts";
+
+/** Loaded when they are opened: proofs bring cryptography, figures bring charts. */
+const ProofPage = lazy(async () => ({ default: (await import("./proof/proof-page.tsx")).ProofPage }));
+const FiguresPage = lazy(async () => ({ default: (await import("./figures/figures-page.tsx")).FiguresPage }));
+
+export function App(): ReactNode {
+  useFreshAnswers();
+  return (
+    <Router base={consolePath}>
+      <Header />
+      <Suspense fallback={<p role="status">Loading …</p>}>
+        <Switch>
+          <Route path="/">
+            <OverviewPage />
+          </Route>
+          <Route path="/tail">
+            <TailPage />
+          </Route>
+          <Route path="/events/:eventId">{({ eventId }) => <EventPage eventId={eventId} />}</Route>
+          <Route path="/events/:eventId/proof">{({ eventId }) => <ProofPage eventId={eventId} />}</Route>
+          <Route path="/figures">
+            <FiguresPage />
+          </Route>
+          <Route path="/cluster">
+            <ClusterPage />
+          </Route>
+          <Route path="/subscriptions">
+            <SubscriptionsPage />
+          </Route>
+          <Route path="/subscriptions/:id">{({ id }) => <SubscriptionPage id={id} />}</Route>
+          <Route>
+            <Page title="No such page">
+              <p>
+                The console has nothing at this address. <Link href="/">Overview</Link>
+              </p>
+            </Page>
+          </Route>
+        </Switch>
+      </Suspense>
+      <KeyDialog />
+    </Router>
+  );
+}
+
+/** Answers of another key are forgotten, and asked for anew: after the views have got the client with the new key. */
+function useFreshAnswers(): void {
+  const queries = useQueryClient();
+  const stele = useStele();
+  const previous = useRef(stele);
+  useEffect(() => {
+    if (previous.current === stele) return;
+    previous.current = stele;
+    void queries.resetQueries();
+  }, [queries, stele]);
+}
+
+function Header(): ReactNode {
+  const [location] = useLocation();
+  const isCurrent = (path: string): boolean => (path === "/" ? location === "/" : location.startsWith(path));
+  return (
+    <header>
+      <Link href="/" className="brand">
+        Stele
+      </Link>
+      <nav aria-label="Views">
+        {views.map(({ name, address }) => (
+          <Link key={address} href={address} aria-current={isCurrent(address) ? "page" : undefined}>
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <Palette />
+      <ForgetKey />
+    </header>
+  );
+}
+
+function ForgetKey(): ReactNode {
+  const session = useSession();
+  const { hasKey } = useSessionState();
+  return hasKey ? (
+    <button type="button" className="quiet" onClick={() => session.setKey(undefined)}>
+      Forget the key
+    </button>
+  ) : null;
+}

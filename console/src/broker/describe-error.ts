@@ -1,0 +1,18 @@
+import { SteleError } from "@stele/client";
+
+const accessDenied = 100702;
+const nothingThere = 200001;
+
+/** What went wrong, and what a person can do. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof SteleError)) return error instanceof Error ? error.message : String(error);
+  const { code, message, hints } = error;
+  return [code === undefined ? message : `${message} (${code})`, ...hints, ...adviceFor(code, message)].join(" — ");
+}
+
+function adviceFor(code: number | undefined, message: string): readonly string[] {
+  if (code === accessDenied) return ["your key lacks the right to this; an operator can give it"];
+  if (code === nothingThere && message.includes("there is nothing at"))
+    return ["operators' pages may be served at another port (adminPort): open the console there"];
+  return [];
+}

@@ -1,0 +1,148 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useStele } from "../broker/session-context.tsx";
+import { formatCount, formatCounted, formatDuration } from "../lib/format.ts";
+import { Facts } from "../ui/facts.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { Page } from "../ui/page.tsx";
+import { Time } from "../ui/time.tsx";
+import { type Group, readCluster, type Node, type Session } from "./read-cluster.ts";
+
+const pollMs = 3000;
+const secondMs = 1000;
+
+/** Nodes, the chains that they follow, and who is connected. */
+export function ClusterPage(): ReactNode {
+  const stele = useStele();
+  const { data, error } = useQuery({
+    queryKey: ["cluster"],
+    queryFn: ({ signal }) => readCluster(stele, signal),
+    refetchInterval: pollMs,
+  });
+  return (
+    <Page title="Cluster">
+      <Failure error={error} />
+      {data === undefined ? null : (
+        <>
+          {data.groups.map((group) => (
+            <GroupCard key={group.groupId} group={group} />
+          ))}
+          <NodesCard nodes={data.nodes} />
+          <SessionsCard sessions={data.sessions} hasMore={data.hasMoreSessions} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+const roles: Readonly<Record<string, string>> = {
+  follows: "this node follows the chain",
+  watches: "another node follows the chain, this one watches the index",
+};
+
+function GroupCard({ group }: { readonly group: Group }): ReactNode {
+  const { groupId, ready, reason, warning, role, headBlock, indexedBlock, lag, held, subscriptions, rollBacks } = group;
+  return (
+    <section className="card" aria-label={`Group ${groupId}`}>
+      <h2>Group {groupId}</h2>
+      <p className={`health health-${ready ? "good" : "bad"}`}>
+        {ready ? "Ready" : `Cannot serve: ${reason ?? "the broker gives no reason"}`}
+      </p>
+      {warning === undefined ? null : <p className="note">{warning}</p>}
+      <Facts
+        facts={{
+          Role: role && (roles[role] ?? role),
+          "Head of the chain": headBlock === undefined ? undefined : `block ${formatCount(headBlock)}`,
+          Indexed: `up to block ${formatCount(indexedBlock)}`,
+          "Subscriptions delivered here": subscriptions === undefined ? undefined : formatCount(subscriptions),
+          "Held on all nodes": held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,
+          "Lag of the slowest": lag && describeLag(lag),
+          "Roll-backs": formatCount(rollBacks),
+          ...group.chain,
+        }}
+      />
+    </section>
+  );
+}
+
+function describeLag({ events, seconds }: NonNullable<Group["lag"]>): string {
+  const age = seconds === undefined ? "" : `, the oldest for ${formatDuration(seconds * secondMs)}`;
+  return events === 0 ? "none" : `${formatCounted(events, "event")}${age}`;
+}
+
+function NodesCard({ nodes }: { readonly nodes: readonly Node[] }): ReactNode {
+  return (
+    <section className="card" aria-label="Nodes">
+      <h2>Nodes</h2>
+      <div className="table" role="region" aria-label="Table of nodes" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Address</th>
+              <th scope="col">Member since</th>
+              <th scope="col">Identifier</th>
+            </tr>
+          </thead>
+          <tbody>
+            {nodes.map(({ id, address, joinedAt, isOwn }) => (
+              <tr key={id ?? "own"}>
+                <th scope="row">
+                  {address ?? "a single process"}{" "}
+                  {isOwn ? <span className="badge badge-active">answers you</span> : null}
+                </th>
+                <td>{joinedAt === undefined ? "–" : <Time iso={joinedAt} />}</td>
+                <td className="mono">{id ?? "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+interface SessionsProps {
+  readonly sessions: readonly Session[];
+  readonly hasMore: boolean;
+}
+
+function SessionsCard({ sessions, hasMore }: SessionsProps): ReactNode {
+  return (
+    <section className="card" aria-label="Sessions">
+      <h2>Sessions</h2>
+      {sessions.length === 0 ? <p className="quiet-text">No session of MQTT, STOMP or a tail.</p> : null}
+      {sessions.length === 0 ? null : (
+        <div className="table" role="region" aria-label="Table of sessions" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Identifier</th>
+                <th scope="col">Protocol</th>
+                <th scope="col">State</th>
+                <th scope="col">Filters</th>
+              </tr>
+            </thead>
+            <tbody>
+              {sessions.map(({ id, groupId, kind, isConnected, isSuspended, filters }) => (
+                <tr key={`${groupId} ${id}`}>
+                  <th scope="row" className="mono">
+                    {id}
+                  </th>
+                  <td>{kind}</td>
+                  <td>{stateOf(isConnected, isSuspended)}</td>
+                  <td>{filters.map(({ topic }) => topic).join(", ")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {hasMore ? <p className="note">These are the first {formatCount(sessions.length)}.</p> : null}
+    </section>
+  );
+}
+
+function stateOf(isConnected: boolean, isSuspended: boolean): string {
+  if (isSuspended) return "suspended";
+  return isConnected ? "connected" : "away";
+}

@@ -1,0 +1,40 @@
+import type { Stele } from "@stele/client";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useStele } from "../broker/session-context.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { Page } from "../ui/page.tsx";
+import { Chart } from "./chart.tsx";
+import { toCharts } from "./to-charts.ts";
+
+const pollMs = 5000;
+
+export type Figures = Awaited<ReturnType<Stele["admin"]["figures"]>>;
+
+/** The last hour of the node that answers. */
+export function FiguresPage(): ReactNode {
+  const stele = useStele();
+  const { data, error } = useQuery({
+    queryKey: ["figures"],
+    queryFn: ({ signal }) => stele.admin.figures({ signal }),
+    refetchInterval: pollMs,
+  });
+  return (
+    <Page title="Figures">
+      <Failure error={error} />
+      {data === undefined ? null : <Charts figures={data} />}
+    </Page>
+  );
+}
+
+function Charts({ figures }: { readonly figures: Figures }): ReactNode {
+  if (figures.figures.length === 0) return <p className="quiet-text">The first interval is not over yet.</p>;
+  const { times, charts } = toCharts(figures);
+  return (
+    <div className="charts">
+      {charts.map(({ title, ...chart }) => (
+        <Chart key={title} title={title} times={times} {...chart} />
+      ))}
+    </div>
+  );
+}

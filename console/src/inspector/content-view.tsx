@@ -1,0 +1,51 @@
+import { type ReactNode, useMemo, useState } from "react";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { Tabs } from "../ui/tabs.tsx";
+import { toHexDump } from "./hex.ts";
+import { layOutJson } from "./json-tokens.ts";
+import { type Content, readContent } from "./read-content.ts";
+
+type Form = "JSON" | "Text" | "Hex";
+
+/** Parts of a JSON text that get a colour; a longer one is shown plain, since each part is an element. */
+const colouredPartsMax = 4000;
+
+export function ContentView({ bytes }: { readonly bytes: Uint8Array }): ReactNode {
+  const content = useMemo(() => readContent(bytes), [bytes]);
+  const [chosen, choose] = useState<Form>();
+  const forms = formsOf(content);
+  const selected = chosen !== undefined && forms.includes(chosen) ? chosen : (forms[0] ?? "Hex");
+  return (
+    <Tabs label="Content as" names={forms} selected={selected} onSelect={choose}>
+      <FormView form={selected} content={content} />
+    </Tabs>
+  );
+}
+
+/** The one that says most comes first. */
+function formsOf({ text, isJson }: Content): readonly Form[] {
+  return [...(isJson ? (["JSON"] as const) : []), ...(text === undefined ? [] : (["Text"] as const)), "Hex"];
+}
+
+function FormView({ form, content }: { readonly form: Form; readonly content: Content }): ReactNode {
+  if (content.bytes.length === 0) return <p className="quiet-text">The content is empty.</p>;
+  const { text = "" } = content;
+  if (form === "Hex") return <pre tabIndex={0}>{toHexDump(content.bytes)}</pre>;
+  return (
+    <>
+      <pre tabIndex={0}>{form === "JSON" ? <Json text={text} /> : text}</pre>
+      <CopyButton text={text} label="Copy content" />
+    </>
+  );
+}
+
+function Json({ text }: { readonly text: string }): ReactNode {
+  const tokens = useMemo(() => layOutJson(text) ?? [], [text]);
+  if (tokens.length > colouredPartsMax) return tokens.map((token) => token.text).join("");
+  return tokens.map((token, index) => (
+    // oxlint-disable-next-line react/no-array-index-key -- The parts of one text never move.
+    <span key={index} className={`json-${token.kind}`}>
+      {token.text}
+    </span>
+  ));
+}

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { toHexDump } from "./hex.ts";
+
+test("shows sixteen bytes a line as hexdump -C does", () => {
+  const bytes = new TextEncoder().encode("hello, chain of blocks\n");
+  expect(toHexDump(bytes)).toBe(
+    [
+      "00000000  68 65 6c 6c 6f 2c 20 63  68 61 69 6e 20 6f 66 20  |hello, chain of |",
+      "00000010  62 6c 6f 63 6b 73 0a                              |blocks.|",
+    ].join("\n"),
+  );
+});
+
+test("of nothing there is nothing", () => {
+  expect(toHexDump(new Uint8Array())).toBe("");
+});

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { layOutJson } from "./json-tokens.ts";
+
+function textOf(json: string): string | undefined {
+  return layOutJson(json)
+    ?.map(({ text }) => text)
+    .join("");
+}
+
+test.each([
+  '{"a":[1,{"b":null}],"c":{},"d":[],"e":"x:{,]\\"\\\\"}',
+  "[[],[[]],{}]",
+  '"text"',
+  "  12.50e3 ",
+  '{"a b":"\\u0041"}',
+])("%j is laid out as JSON.stringify does, as far as that keeps it", (json) => {
+  const value: unknown = JSON.parse(json);
+  expect(JSON.parse(textOf(json) ?? "")).toEqual(value);
+});
+
+test("indents each level, and leaves empty ones alone", () => {
+  expect(textOf('{"a":[1,{"b":null}],"c":{},"d":[]}')).toBe(
+    JSON.stringify({ a: [1, { b: null }], c: {}, d: [] }, null, 2),
+  );
+});
+
+test("keeps all digits, and keys that come twice", () => {
+  expect(textOf('{"n":12345678901234567890.10,"n":1E400}')).toBe('{\n  "n": 12345678901234567890.10,\n  "n": 1E400\n}');
+});
+
+test("tells keys, texts, numbers and words apart", () => {
+  const tokens = layOutJson('{"k":"v","n":-1,"w":true}') ?? [];
+  expect(tokens.filter(({ kind }) => kind !== "plain")).toEqual([
+    { kind: "key", text: '"k"' },
+    { kind: "string", text: '"v"' },
+    { kind: "key", text: '"n"' },
+    { kind: "number", text: "-1" },
+    { kind: "key", text: '"w"' },
+    { kind: "word", text: "true" },
+  ]);
+});
+
+test.each(["", "{", "hello", "{'a':1}", "NaN"])("%j is no JSON", (text) => {
+  expect(layOutJson(text)).toBeUndefined();
+});

@@ -1,0 +1,32 @@
+import { isJson } from "./json-tokens.ts";
+
+export interface Content {
+  readonly bytes: Uint8Array;
+  /** Undefined if the bytes are no UTF-8. */
+  readonly text: string | undefined;
+  readonly isJson: boolean;
+}
+
+export function readContent(bytes: Uint8Array): Content {
+  const text = decode(bytes);
+  return { bytes, text, isJson: text !== undefined && isJson(text) };
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Characters of Base64 that a row shows: three quarters as many bytes. */
+const previewCharacters = 320;
+
+/** How a content begins, in one line; it decodes no more than that. */
+export function previewOf(base64: string): string {
+  const head = base64.slice(0, previewCharacters);
+  const bytes = Uint8Array.from(atob(head), (character) => character.charCodeAt(0));
+  const text = new TextDecoder().decode(bytes).replaceAll(/\s+/g, " ");
+  return base64.length > previewCharacters ? `${text.replace(/\uFFFD+$/, "")}…` : text;
+}

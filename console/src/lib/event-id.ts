@@ -1,0 +1,18 @@
+export interface EventPlace {
+  readonly sequence: number;
+  readonly block: number;
+}
+
+/** The parts of an eventId, `2cf24dba-59-1124`; undefined if it is none. */
+export function parseEventId(eventId: string): EventPlace | undefined {
+  const [, sequence, block] = /^[0-9a-f]{8}-(\d{1,16})-(\d{1,16})$/.exec(eventId) ?? [];
+  return sequence === undefined || block === undefined
+    ? undefined
+    : { sequence: Number(sequence), block: Number(block) };
+}
+
+/** The block of a place in a tail: an eventId, or `@1123`; undefined if it is neither. */
+export function blockOfPlace(place: string): number | undefined {
+  const [, block] = /^@(\d{1,16})$/.exec(place) ?? [];
+  return block === undefined ? parseEventId(place)?.block : Number(block);
+}

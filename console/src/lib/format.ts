@@ -1,0 +1,42 @@
+const counts = new Intl.NumberFormat("en");
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const full = new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeStyle: "medium", hour12: false });
+
+/** 12,345 */
+export function formatCount(count: number): string {
+  return counts.format(count);
+}
+
+/** `1 event`, `2 events` */
+export function formatCounted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Time of the day, to the second. */
+export function formatClock(ms: number): string {
+  return clock.format(ms);
+}
+
+export function formatTime(iso: string): string {
+  return full.format(new Date(iso)).replace(", ", " ");
+}
+
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1000],
+] as const;
+
+/** `3 minutes ago`, as of now. */
+export function formatAgo(iso: string): string {
+  return `${formatDuration(Math.max(Date.now() - Date.parse(iso), 0))} ago`;
+}
+
+/** `3 minutes`, in the largest unit that is whole at least once. */
+export function formatDuration(ms: number): string {
+  for (const [unit, unitMs] of units) {
+    if (ms >= unitMs) return formatCounted(Math.floor(ms / unitMs), unit);
+  }
+  return "less than a second";
+}

@@ -1,0 +1,26 @@
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { createRoot } from "react-dom/client";
+import { App } from "./app.tsx";
+import { Session } from "./broker/session.ts";
+import { SessionProvider } from "./broker/session-context.tsx";
+import "./styles/styles.css";
+
+const session = new Session();
+const onError = (error: unknown): void => session.noteFailure(error);
+
+/** The client repeats calls itself where that is safe. */
+const queries = new QueryClient({
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
+  defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } },
+});
+
+const root = document.querySelector("#root");
+if (root === null) throw new Error("the page has no root");
+createRoot(root).render(
+  <QueryClientProvider client={queries}>
+    <SessionProvider value={session}>
+      <App />
+    </SessionProvider>
+  </QueryClientProvider>,
+);

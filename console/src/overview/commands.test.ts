@@ -1,0 +1,77 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { commandNames, toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
+
+const options = { url: "http://127.0.0.1:8080/one", hasKey: false, mqtt: "127.0.0.1:1884" };
+const draft = { topic: "it's/$HOME `x`", content: '{"a": "\'$(id)\' \\\\n"}\nsecond line', isJson: true };
+
+/** The arguments that a shell makes of a command line. */
+function argumentsOf(command: string): readonly string[] {
+  const script = command.replace(/^\S+/, "printf '%s\\0'");
+  return execFileSync("sh", ["-c", script]).toString().split("\0").slice(0, -1);
+}
+
+describe("commands", () => {
+  it("curl gets every character as it was typed", () => {
+    const { topic, content } = draft;
+    expect(argumentsOf(toCommands(draft, options).curl)).toEqual([
+      "http://127.0.0.1:8080/one/rest/publish",
+      "--data-urlencode",
+      `topic=${topic}`,
+      "--data-urlencode",
+      `content=${content}`,
+      "-d",
+      "svc-format=json",
+    ]);
+  });
+
+  it("stele and mosquitto_pub do too, also contents that begin like a flag", () => {
+    const dashes = { ...draft, content: "--help", isJson: false };
+    expect(argumentsOf(toCommands(dashes, options).stele)).toEqual([
+      "pub",
+      "--url",
+      options.url,
+      "--",
+      draft.topic,
+      "--help",
+    ]);
+    expect(argumentsOf(toCommands(dashes, options).mosquitto_pub).slice(-4)).toEqual([
+      "-t",
+      draft.topic,
+      "-m",
+      "--help",
+    ]);
+    expect(argumentsOf(toCommands(draft, options).mosquitto_pub).slice(0, 4)).toEqual([
+      "-h",
+      "127.0.0.1",
+      "-p",
+      "1884",
+    ]);
+  });
+
+  it("the addresses of IPv6 lose their brackets for mosquitto_pub alone", () => {
+    const { mosquitto_pub: command, curl } = toCommands(draft, {
+      ...options,
+      url: "http://[::1]:8080",
+      mqtt: undefined,
+    });
+    expect(argumentsOf(command).slice(0, 4)).toEqual(["-h", "::1", "-p", "1883"]);
+    expect(curl).toContain("'http://[::1]:8080/rest/publish'");
+  });
+
+  it("never has the key itself", () => {
+    const withKey = toCommands(draft, { ...options, hasKey: true });
+    expect(withKey.curl).toContain('"authorization: Bearer $STELE_KEY"');
+    expect(withKey.TypeScript).toContain("key: process.env.STELE_KEY");
+    expect(commandNames.every((name) => withKey[name].length > 0)).toBe(true);
+  });
+
+  it("open and tail name the topic as their parameter needs it", () => {
+    expect(argumentsOf(toOpenCommand("a b", options))).toEqual([
+      "http://127.0.0.1:8080/one/rest/open",
+      "--data-urlencode",
+      "topic=a b",
+    ]);
+    expect(toTailCommand("a/#", options)).toBe("curl -N 'http://127.0.0.1:8080/one/tail?topic=a%2F%23'");
+  });
+});

@@ -1,0 +1,87 @@
+/** What a publish form says. */
+export interface Draft {
+  readonly topic: string;
+  readonly content: string;
+  readonly isJson: boolean;
+}
+
+export interface CommandOptions {
+  readonly url: string;
+  /** Whether the broker asks for a key. Commands read it from the environment: a command line is no place for it. */
+  readonly hasKey: boolean;
+  /** host:port of MQTT, where it is known. */
+  readonly mqtt: string | undefined;
+}
+
+const formatKey = "svc-format";
+
+/** A command for each kind of client, by its name. */
+export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
+  return {
+    curl: toCurl(draft, options),
+    TypeScript: toTypeScript(draft, options),
+    stele: toStele(draft, options),
+    mosquitto_pub: toMosquitto(draft, options),
+  };
+}
+
+export const commandNames = ["curl", "TypeScript", "stele", "mosquitto_pub"] as const;
+export type CommandName = (typeof commandNames)[number];
+
+export function toOpenCommand(topic: string, { url, hasKey }: CommandOptions): string {
+  return lines([`curl ${quote(`${url}/rest/open`)}`, ...keyOf(hasKey), `--data-urlencode ${quote(`topic=${topic}`)}`]);
+}
+
+export function toTailCommand(topic: string, { url, hasKey }: CommandOptions): string {
+  return lines([`curl -N ${quote(`${url}/tail?topic=${encodeURIComponent(topic)}`)}`, ...keyOf(hasKey)]);
+}
+
+function toCurl({ topic, content, isJson }: Draft, { url, hasKey }: CommandOptions): string {
+  return lines([
+    `curl ${quote(`${url}/rest/publish`)}`,
+    ...keyOf(hasKey),
+    `--data-urlencode ${quote(`topic=${topic}`)}`,
+    `--data-urlencode ${quote(`content=${content}`)}`,
+    ...(isJson ? [`-d ${formatKey}=json`] : []),
+  ]);
+}
+
+function toTypeScript({ topic, content, isJson }: Draft, { url, hasKey }: CommandOptions): string {
+  const key = hasKey ? ", key: process.env.STELE_KEY" : "";
+  const extensions = isJson ? `extensions: { "${formatKey}": "json" }, ` : "";
+  return [
+    'import { Stele } from "@stele/client";',
+    "",
+    `const stele = new Stele({ url: ${JSON.stringify(url)}${key} });`,
+    `await stele.publish(${JSON.stringify(topic)}, ${JSON.stringify(content)}, { ${extensions}once: true });`,
+  ].join("\n");
+}
+
+function toStele({ topic, content, isJson }: Draft, { url }: CommandOptions): string {
+  const format = isJson ? [`--ext ${formatKey}=json`] : [];
+  return lines([`stele pub --url ${quote(url)}`, ...format, `-- ${quote(topic)} ${quote(content)}`]);
+}
+
+function toMosquitto({ topic, content, isJson }: Draft, { url, hasKey, mqtt }: CommandOptions): string {
+  const [host = "", port = "1883"] = (mqtt ?? `${new URL(url).hostname}:1883`).split(/:(?=\d+$)/);
+  return lines([
+    `mosquitto_pub -h ${quote(host.replaceAll(/[[\]]/g, ""))} -p ${port} -V mqttv5 -q 1`,
+    ...(hasKey ? ['-u stele -P "$STELE_KEY"'] : []),
+    ...(isJson ? [`-D publish user-property ${formatKey} json`] : []),
+    `-t ${quote(topic)}`,
+    `-m ${quote(content)}`,
+  ]);
+}
+
+function keyOf(hasKey: boolean): readonly string[] {
+  return hasKey ? ['-H "authorization: Bearer $STELE_KEY"'] : [];
+}
+
+/** Nothing is special to a shell in single quotes but their end. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function lines(parts: readonly string[]): string {
+  return parts.join(" \\\n  ");
+}

@@ -1,0 +1,66 @@
+import { type ReactNode, useMemo } from "react";
+import { Link } from "wouter";
+import { brokerUrl } from "../broker/addresses.ts";
+import { useSessionState } from "../broker/session-context.tsx";
+import { previewOf } from "../inspector/read-content.ts";
+import { useLiveTail } from "../tail/use-live-tail.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
+
+const topic = "hello/world";
+const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined };
+
+/** What an empty broker shows: the commands that make it live, and the first event as soon as it is there. */
+export function Greeting(): ReactNode {
+  const tail = useLiveTail(everything);
+  const first = tail.events.at(0)?.event;
+  return (
+    <section className="card greeting" aria-label="First steps">
+      <h2>{first === undefined ? "Nothing was published yet" : "The first event has arrived"}</h2>
+      {first === undefined ? <Steps /> : null}
+      <p role="status" className={first === undefined ? "state state-connecting" : "state state-live"}>
+        {first === undefined ? (
+          "Waiting for the first event …"
+        ) : (
+          <>
+            {first.topic} · <q>{previewOf(first.content)}</q> ·{" "}
+            <Link href={`/events/${first.eventId}`}>{first.eventId}</Link>
+          </>
+        )}
+      </p>
+      {first === undefined ? null : (
+        <p>
+          It is on the chain, and stays there. <Link href="/tail?topic=%23&after=OFFSET_FIRST">Tail all events</Link>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Steps(): ReactNode {
+  const { hasKey } = useSessionState();
+  const steps = useMemo(() => {
+    const options = { url: brokerUrl, hasKey, mqtt: undefined };
+    return [
+      ["Open a topic", toOpenCommand(topic, options)],
+      ["Publish an event", toCommands({ topic, content: "Hello, chain!", isJson: false }, options).curl],
+      ["Watch events come", toTailCommand("#", options)],
+    ] as const;
+  }, [hasKey]);
+  return (
+    <>
+      <p>Three commands bring it to life. The form below does the first two as well.</p>
+      <ol className="steps">
+        {steps.map(([name, command]) => (
+          <li key={name}>
+            <div className="title">
+              <h3>{name}</h3>
+              <CopyButton text={command} of={`the command: ${name.toLowerCase()}`} />
+            </div>
+            <pre tabIndex={0}>{command}</pre>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}

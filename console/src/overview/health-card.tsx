@@ -1,0 +1,57 @@
+import type { GroupReadiness } from "@stele/client";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useStele } from "../broker/session-context.tsx";
+import { formatCount } from "../lib/format.ts";
+import { Facts } from "../ui/facts.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { describeHealth } from "./health-in-words.ts";
+
+const pollMs = 2000;
+
+/** Health in words, and the head of each chain. */
+export function HealthCard(): ReactNode {
+  const stele = useStele();
+  const { data, error } = useQuery({
+    queryKey: ["readiness"],
+    queryFn: ({ signal }) => stele.readiness({ signal }),
+    refetchInterval: pollMs,
+  });
+  const health = data && describeHealth(data);
+  return (
+    <section className="card" aria-label="Health">
+      <h2>Health</h2>
+      <Failure error={error} />
+      {health === undefined || error !== null ? null : (
+        <>
+          <p role="status" className={`health health-${health.tone}`}>
+            {health.sentence}
+          </p>
+          {health.reasons.length === 0 ? null : (
+            <ul>
+              {health.reasons.map((reason) => (
+                <li key={reason}>{reason}</li>
+              ))}
+            </ul>
+          )}
+          {data?.groups?.map((group) => (
+            <GroupFacts key={group.groupId} group={group} />
+          ))}
+        </>
+      )}
+    </section>
+  );
+}
+
+function GroupFacts({ group }: { readonly group: GroupReadiness }): ReactNode {
+  const { groupId, headBlock, indexedBlock } = group;
+  return (
+    <Facts
+      facts={{
+        Group: groupId,
+        "Head of the chain": headBlock === undefined ? undefined : `block ${formatCount(headBlock)}`,
+        Indexed: indexedBlock < 0 ? "no block yet" : `up to block ${formatCount(indexedBlock)}`,
+      }}
+    />
+  );
+}

@@ -1,0 +1,37 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { previewOf } from "../inspector/read-content.ts";
+import { formatClock } from "../lib/format.ts";
+import type { TailedEvent } from "../tail/event-buffer.ts";
+import { useLiveTail } from "../tail/use-live-tail.ts";
+
+/** Events that the overview shows. */
+const shownMax = 6;
+const everything = { topic: "#", after: undefined, filter: undefined };
+
+/** The last events since the page was opened. */
+export function NewestEvents(): ReactNode {
+  const { events } = useLiveTail(everything);
+  const newest = Array.from({ length: shownMax }, (_, index) => events.at(events.length - 1 - index));
+  const shown = newest.filter((item): item is TailedEvent => item !== undefined);
+  return (
+    <section className="card" aria-label="Newest events">
+      <div className="title">
+        <h2>Newest events</h2>
+        <Link href="/tail">Open the tail</Link>
+      </div>
+      {shown.length === 0 ? <p className="quiet-text">None since this page was opened.</p> : null}
+      <ol className="newest">
+        {shown.map(({ event, number, receivedAt }) => (
+          <li key={number}>
+            <Link href={`/events/${event.eventId}`}>
+              <time dateTime={new Date(receivedAt).toISOString()}>{formatClock(receivedAt)}</time>
+              <span className="topic">{event.topic}</span>
+              <span className="preview">{previewOf(event.content)}</span>
+            </Link>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

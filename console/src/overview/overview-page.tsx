@@ -1,0 +1,30 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useStele } from "../broker/session-context.tsx";
+import { Page } from "../ui/page.tsx";
+import { Greeting } from "./greeting.tsx";
+import { HealthCard } from "./health-card.tsx";
+import { NewestEvents } from "./newest-events.tsx";
+import { PublishForm } from "./publish-form.tsx";
+import { isEmptyBroker } from "./is-empty-broker.ts";
+
+export function OverviewPage(): ReactNode {
+  const stele = useStele();
+  const { data: wasEmpty } = useQuery({
+    queryKey: ["empty"],
+    queryFn: ({ signal }) => isEmptyBroker(stele, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <Page title="Overview">
+      {wasEmpty === true ? <Greeting /> : null}
+      <div className="columns">
+        <div>
+          <HealthCard />
+          {wasEmpty === false ? <NewestEvents /> : null}
+        </div>
+        <PublishForm />
+      </div>
+    </Page>
+  );
+}

@@ -1,0 +1,69 @@
+import { type FormEvent, type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { isJson as isJsonText } from "../inspector/json-tokens.ts";
+import { Failure } from "../ui/failure.tsx";
+import type { Draft } from "./commands.ts";
+import { DraftCommands } from "./draft-commands.tsx";
+import { isTopicMissing, usePublish } from "./use-publish.ts";
+
+const example: Draft = { topic: "hello/world", content: "Hello, chain!", isJson: false };
+
+export function PublishForm(): ReactNode {
+  const [draft, setDraft] = useState(example);
+  const { mutate, isPending, data, error } = usePublish();
+  const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
+  const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    mutate({ ...draft, opens: isTopicMissing(error) });
+  };
+  return (
+    <section className="card" aria-label="Publish">
+      <h2>Publish</h2>
+      <form onSubmit={submit}>
+        <label>
+          Topic
+          <input
+            value={draft.topic}
+            onChange={({ target }) => change({ topic: target.value })}
+            required
+            spellCheck={false}
+            autoCapitalize="off"
+          />
+        </label>
+        <label>
+          Content
+          <textarea
+            rows={5}
+            value={draft.content}
+            onChange={({ target }) => change({ content: target.value })}
+            required
+            spellCheck={false}
+            aria-invalid={problem !== undefined}
+            aria-describedby="content-problem"
+          />
+        </label>
+        <label className="check">
+          <input type="checkbox" checked={draft.isJson} onChange={({ target }) => change({ isJson: target.checked })} />
+          The content is JSON
+        </label>
+        <p id="content-problem" className="problem">
+          {problem}
+        </p>
+        <div className="bar">
+          <button type="submit" disabled={isPending || problem !== undefined}>
+            {isTopicMissing(error) ? "Open the topic and publish" : "Publish"}
+          </button>
+          <p role="status">{isPending ? "Waiting for the block …" : null}</p>
+        </div>
+        {isPending ? null : <Failure error={error} />}
+        {data === undefined || isPending || error !== null ? null : (
+          <p role="status" className="state state-live">
+            Committed as <Link href={`/events/${data.eventId}`}>{data.eventId}</Link>
+          </p>
+        )}
+      </form>
+      <DraftCommands draft={draft} />
+    </section>
+  );
+}

@@ -1,0 +1,37 @@
+import { type Published, type Stele, SteleError } from "@stele/client";
+import { useMutation, useQueryClient, type UseMutationResult } from "@tanstack/react-query";
+import { useStele } from "../broker/session-context.tsx";
+import type { Draft } from "./commands.ts";
+
+const topicNotExist = 100101;
+const keyBytes = 16;
+
+export interface PublishRequest extends Draft {
+  /** Opens the topic first. */
+  readonly opens: boolean;
+}
+
+export function usePublish(): UseMutationResult<Published, Error, PublishRequest> {
+  const stele = useStele();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (request: PublishRequest) => publish(stele, request),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["readiness"] }),
+  });
+}
+
+export function isTopicMissing(error: unknown): boolean {
+  return error instanceof SteleError && error.code === topicNotExist;
+}
+
+async function publish(stele: Stele, { topic, content, isJson, opens }: PublishRequest): Promise<Published> {
+  if (opens) await stele.open(topic);
+  const extensions = isJson ? { "svc-format": "json" } : undefined;
+  return stele.publish(topic, content, { extensions, once: randomKey() });
+}
+
+/** Over plain HTTP a page has no `crypto.randomUUID`. */
+function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(keyBytes));
+  return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}

@@ -1,0 +1,25 @@
+import type { ProofResult } from "@stele/client/proof";
+import { expect, test } from "vitest";
+import { toSteps } from "./proof-steps.ts";
+
+const statesOf = (result: ProofResult | undefined) => toSteps(result).map(({ state }) => state);
+
+test("before a verification nothing is known, and after a good one all is proven", () => {
+  expect(statesOf(undefined)).toEqual(Array(5).fill("unknown"));
+  const verified = { status: "verified", event: {} } as ProofResult; // Only its status counts.
+  expect(statesOf(verified)).toEqual(Array(5).fill("proven"));
+});
+
+test.each([
+  ["form", ["refuted", "unknown", "unknown", "unknown", "unknown"]],
+  ["header", ["unknown", "unknown", "unknown", "unknown", "refuted"]],
+  ["receipt", ["unknown", "unknown", "unknown", "refuted", "proven"]],
+  ["log", ["unknown", "unknown", "refuted", "proven", "proven"]],
+  ["batch", ["unknown", "refuted", "proven", "proven", "proven"]],
+  ["event", ["refuted", "proven", "proven", "proven", "proven"]],
+  ["publisher", ["refuted", "proven", "proven", "proven", "proven"]],
+] as const)("refuted at %s: earlier steps are proven, later ones are open", (step, states) => {
+  const steps = toSteps({ status: "refuted", step, reason: "why" });
+  expect(steps.map(({ state }) => state)).toEqual(states);
+  expect(steps.filter(({ reason }) => reason === "why")).toHaveLength(1);
+});

@@ -1,0 +1,77 @@
+import type { OrderTarget } from "@stele/client";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useStele } from "../broker/session-context.tsx";
+import { formatCounted } from "../lib/format.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { type ConsoleOrder, describeOrder, giveOrder, type OrderOutcome, orderTitles } from "./orders.ts";
+
+export interface OrderDialogProps {
+  readonly name: ConsoleOrder;
+  readonly target: OrderTarget;
+  /** The subscription, or the search, as a person reads it. */
+  readonly subject: string;
+  readonly onDone: (message: string) => void;
+  readonly onClose: () => void;
+}
+
+/** Says what an order would concern, and gives it once that is confirmed. */
+export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDialogProps): ReactNode {
+  const stele = useStele();
+  const queries = useQueryClient();
+  const preview = useQuery({
+    queryKey: ["order", name, target],
+    queryFn: ({ signal }) => giveOrder(stele, { name, target, dryRun: true }, signal),
+    staleTime: 0,
+    gcTime: 0,
+  });
+  const order = useMutation({
+    mutationFn: () => giveOrder(stele, { name, target, dryRun: false }),
+    onSuccess: async (outcome) => {
+      await queries.invalidateQueries({ queryKey: ["subscriptions"] });
+      onDone(`${orderTitles[name]}: done for ${formatCounted(outcome.subscriptions, "subscription")}.`);
+    },
+  });
+  return (
+    <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>
+      <Failure error={preview.error ?? order.error} />
+      {preview.data === undefined ? (
+        <p role="status">{preview.error === null ? "Counting the events …" : null}</p>
+      ) : (
+        <Preview name={name} outcome={preview.data} isForMany={typeof target !== "string"} />
+      )}
+      <div className="bar">
+        <button type="button" disabled={preview.data === undefined || order.isPending} onClick={() => order.mutate()}>
+          {orderTitles[name]}
+        </button>
+        <button type="button" className="quiet" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface PreviewProps {
+  readonly name: ConsoleOrder;
+  readonly outcome: OrderOutcome;
+  readonly isForMany: boolean;
+}
+
+function Preview({ name, outcome, isForMany }: PreviewProps): ReactNode {
+  const { subscriptions, events, refusals } = outcome;
+  return (
+    <>
+      <p role="status">
+        {isForMany ? `${formatCounted(subscriptions, "subscription")}. ` : ""}
+        {describeOrder(name, events)}
+      </p>
+      {refusals.map((reason) => (
+        <p key={reason} className="note">
+          Refused for some: {reason}
+        </p>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+import type { OrderTarget, Stele } from "@stele/client";
+import { formatCounted } from "../lib/format.ts";
+
+export const orderNames = ["pause", "resume", "retry"] as const;
+export type ConsoleOrder = (typeof orderNames)[number];
+
+export const orderTitles: Readonly<Record<ConsoleOrder, string>> = {
+  pause: "Pause",
+  resume: "Resume",
+  retry: "Retry now",
+};
+
+/** Which orders a subscription takes in its state. */
+export function ordersFor(state: string): readonly ConsoleOrder[] {
+  switch (state) {
+    case "active":
+      return ["pause", "retry"];
+    case "paused":
+      return ["resume"];
+    case "suspended":
+      return ["resume", "retry", "pause"];
+    default:
+      return [];
+  }
+}
+
+export interface OrderOutcome {
+  readonly subscriptions: number;
+  readonly events: number;
+  /** Why some were refused, each reason once. */
+  readonly refusals: readonly string[];
+}
+
+export interface GivenOrder {
+  readonly name: ConsoleOrder;
+  readonly target: OrderTarget;
+  readonly dryRun: boolean;
+}
+
+/** Gives an order, and sums up what it concerned. */
+export async function giveOrder(stele: Stele, order: GivenOrder, signal?: AbortSignal): Promise<OrderOutcome> {
+  const { name, target, dryRun } = order;
+  const refusals = new Set<string>();
+  let [subscriptions, events] = [0, 0];
+  for await (const result of stele.admin.order({ name, dryRun }, target, { signal })) {
+    if (result.error === undefined) {
+      subscriptions += 1;
+      events += result.events;
+    } else refusals.add(result.error.detail);
+  }
+  return { subscriptions, events, refusals: [...refusals] };
+}
+
+/** What an order will do, said before it is given. */
+export function describeOrder(name: ConsoleOrder, events: number): string {
+  const waiting = formatCounted(events, "event");
+  const verb = events === 1 ? "waits" : "wait";
+  return `${waiting} ${verb}${effects[name]}`;
+}
+
+const effects: Readonly<Record<ConsoleOrder, string>> = {
+  pause:
+    ", and will be held with all later ones until somebody resumes. The receiver gets nothing meanwhile, and nothing is lost.",
+  resume: ", and will be delivered in order, from the first that was not acknowledged.",
+  retry: ". The next attempt is made at once, whatever pause was due.",
+};

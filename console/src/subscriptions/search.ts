@@ -1,0 +1,44 @@
+import type { OrderTarget, Stele, SubscriptionSearch } from "@stele/client";
+import { take, type Taken } from "../lib/take.ts";
+
+/** Subscriptions that a list shows; who needs others narrows the search. */
+const shownMax = 200;
+
+type Subscriptions = ReturnType<Stele["admin"]["subscriptions"]>;
+export type ListedSubscription = Subscriptions extends AsyncGenerator<infer Item> ? Item : never;
+
+export const states = ["active", "paused", "suspended", "locked", "damaged"] as const;
+
+export function readSearch(search: URLSearchParams): SubscriptionSearch {
+  const lagMin = search.get("lagMin");
+  return {
+    state: search.get("state") ?? undefined,
+    prefix: search.get("prefix") ?? undefined,
+    host: search.get("host") ?? undefined,
+    lagMin: lagMin === null ? undefined : Number(lagMin),
+  };
+}
+
+/** What an order for all that a search finds is given to: a search for nothing in particular says so. */
+export function toTarget(search: SubscriptionSearch): OrderTarget {
+  return Object.values(search).every((value) => value === undefined) ? { all: true } : search;
+}
+
+/** A search as one would say it: `paused, topic begins with orders`. */
+export function describeSearch({ state, prefix, host, lagMin }: SubscriptionSearch): string {
+  const parts = [
+    state,
+    prefix && `topic begins with ${prefix}`,
+    host && `receiver at ${host}`,
+    lagMin === undefined ? undefined : `at least ${lagMin} waiting`,
+  ].filter((part) => part !== undefined && part !== "");
+  return parts.length === 0 ? "all subscriptions" : `subscriptions: ${parts.join(", ")}`;
+}
+
+export function findSubscriptions(
+  stele: Stele,
+  search: SubscriptionSearch,
+  signal: AbortSignal,
+): Promise<Taken<ListedSubscription>> {
+  return take(stele.admin.subscriptions(search, { signal }), shownMax);
+}

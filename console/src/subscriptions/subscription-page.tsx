@@ -1,0 +1,96 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useStele } from "../broker/session-context.tsx";
+import { formatCount, formatCounted } from "../lib/format.ts";
+import { Facts } from "../ui/facts.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { Page } from "../ui/page.tsx";
+import { Ago, Time } from "../ui/time.tsx";
+import { ordersFor } from "./orders.ts";
+import { OrderButtons, useOrders } from "./use-order.tsx";
+
+const pollMs = 2000;
+
+/** One subscription, with its last attempts. */
+export function SubscriptionPage({ id }: { readonly id: string }): ReactNode {
+  const stele = useStele();
+  const orders = useOrders();
+  const { data, error } = useQuery({
+    queryKey: ["subscriptions", "one", id],
+    queryFn: ({ signal }) => stele.admin.subscription(id, { signal }),
+    refetchInterval: pollMs,
+  });
+  return (
+    <Page
+      title={data?.topic ?? "Subscription"}
+      actions={
+        data === undefined ? null : (
+          <OrderButtons orders={orders} names={ordersFor(data.state)} target={id} subject={data.topic} />
+        )
+      }
+    >
+      <Failure error={error} />
+      {orders.view}
+      {data === undefined ? null : (
+        <>
+          <StateCard subscription={data} />
+          <AttemptsCard subscription={data} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+type Subscription = Awaited<ReturnType<ReturnType<typeof useStele>["admin"]["subscription"]>>;
+
+function StateCard({ subscription }: { readonly subscription: Subscription }): ReactNode {
+  const { id, groupId, topic, url, state, lag, notified, notifiedAt, createdAt } = subscription;
+  const { failing, waitingSince, nextAttemptAt, owner, node, kind } = subscription;
+  return (
+    <section className="card" aria-label="State">
+      <h2>State</h2>
+      <Facts
+        facts={{
+          State: <span className={`badge badge-${state}`}>{state}</span>,
+          Waiting: formatCounted(lag, "event"),
+          "Oldest waits since": waitingSince && <Ago iso={waitingSince} />,
+          Acknowledged: notified === 0 ? "nothing yet" : formatCounted(notified, "event"),
+          "Last acknowledged": notified === 0 ? undefined : <Ago iso={notifiedAt} />,
+          "Failing since": failing && <Ago iso={failing.since} />,
+          "Failed attempts": failing && formatCount(failing.attempts),
+          "Next attempt": nextAttemptAt && <Time iso={nextAttemptAt} />,
+          Receiver: <span className="address">{url}</span>,
+          Protocol: kind,
+          Topic: <Link href={`/tail?${new URLSearchParams({ topic }).toString()}`}>{topic}</Link>,
+          Group: groupId,
+          Owner: owner,
+          Node: node,
+          Created: <Time iso={createdAt} />,
+          Identifier: <span className="mono">{id}</span>,
+        }}
+      />
+    </section>
+  );
+}
+
+function AttemptsCard({ subscription: { attempts } }: { readonly subscription: Subscription }): ReactNode {
+  return (
+    <section className="card" aria-label="Last attempts">
+      <h2>Last attempts</h2>
+      {attempts.length === 0 ? <p className="quiet-text">None since this node started.</p> : null}
+      <ol className="attempts">
+        {attempts.map((attempt) => (
+          <li key={`${attempt.at} ${attempt.eventId}`}>
+            <span className={`badge badge-${attempt.outcome}`}>{attempt.outcome}</span>{" "}
+            {attempt.count > 1 ? `${formatCounted(attempt.count, "event")}, the last ` : ""}
+            <Time iso={attempt.at} /> · {Math.round(attempt.durationMs)} ms ·{" "}
+            <Link href={`/events/${attempt.eventId}`}>{attempt.eventId}</Link>
+            {attempt.reason === undefined ? null : <> · {attempt.reason}</>}
+            {attempt.excerpt === undefined ? null : <pre tabIndex={0}>{attempt.excerpt}</pre>}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,70 @@
+import type { OrderTarget } from "@stele/client";
+import { type ReactNode, useState } from "react";
+import { OrderDialog } from "./order-dialog.tsx";
+import { type ConsoleOrder, orderTitles } from "./orders.ts";
+
+interface Asked {
+  readonly name: ConsoleOrder;
+  readonly target: OrderTarget;
+  /** The target, as a person reads it. */
+  readonly subject: string;
+}
+
+export interface Orders {
+  /** Asks before it gives the order. */
+  readonly ask: (asked: Asked) => void;
+  /** The dialog, and the outcome of the last order. */
+  readonly view: ReactNode;
+}
+
+export function useOrders(): Orders {
+  const [asked, ask] = useState<Asked>();
+  const [message, setMessage] = useState("");
+  const close = (): void => ask(undefined);
+  const dialog = asked && (
+    <OrderDialog
+      name={asked.name}
+      target={asked.target}
+      subject={asked.subject}
+      onClose={close}
+      onDone={(done) => {
+        close();
+        setMessage(done);
+      }}
+    />
+  );
+  const view = (
+    <>
+      <p role="status" className="outcome">
+        {message}
+      </p>
+      {dialog}
+    </>
+  );
+  return { ask, view };
+}
+
+export interface OrderButtonsProps {
+  readonly orders: Orders;
+  readonly names: readonly ConsoleOrder[];
+  readonly target: OrderTarget;
+  readonly subject: string;
+}
+
+export function OrderButtons({ orders, names, target, subject }: OrderButtonsProps): ReactNode {
+  return (
+    <div className="buttons">
+      {names.map((name) => (
+        <button
+          key={name}
+          type="button"
+          className="quiet"
+          aria-label={`${orderTitles[name]} ${subject}`}
+          onClick={() => orders.ask({ name, target, subject })}
+        >
+          {orderTitles[name]}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import { ReceivedEvent } from "@stele/client";
+import { expect, test } from "vitest";
+import { EventBuffer } from "./event-buffer.ts";
+
+function toEvent(sequence: number, { block = sequence, content = "eA==" } = {}): ReceivedEvent {
+  return new ReceivedEvent({ topic: "a", content, extensions: {}, eventId: `2cf24dba-${sequence}-${block}` });
+}
+
+function idsOf(buffer: EventBuffer): readonly (string | undefined)[] {
+  return Array.from({ length: buffer.length }, (_, index) => buffer.at(index)?.event.eventId);
+}
+
+test("keeps the newest events, and their numbers", () => {
+  const buffer = new EventBuffer({ eventsMax: 3, charactersMax: 1000 });
+  for (let sequence = 1; sequence <= 10; sequence += 1) buffer.add(toEvent(sequence), sequence);
+  expect(idsOf(buffer)).toEqual(["2cf24dba-8-8", "2cf24dba-9-9", "2cf24dba-10-10"]);
+  expect(buffer.at(0)).toMatchObject({ number: 7, receivedAt: 8 });
+  expect([buffer.at(-1), buffer.at(3)]).toEqual([undefined, undefined]);
+  expect(buffer.find("2cf24dba-9-9")?.number).toBe(8);
+  expect(buffer.find("2cf24dba-7-7")).toBeUndefined();
+});
+
+test("bounds the contents together, but keeps one event of any length", () => {
+  const buffer = new EventBuffer({ eventsMax: 100, charactersMax: 10 });
+  for (const sequence of [1, 2, 3]) buffer.add(toEvent(sequence), 0);
+  expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);
+  buffer.add(toEvent(4, { content: "x".repeat(40) }), 0);
+  expect(idsOf(buffer)).toEqual(["2cf24dba-4-4"]);
+});
+
+test("drops the blocks that the chain took back, and counts their contents no more", () => {
+  const buffer = new EventBuffer({ eventsMax: 4, charactersMax: 12 });
+  for (const block of [5, 6, 7]) buffer.add(toEvent(block), 0);
+  buffer.dropAfter(5);
+  buffer.add(toEvent(6, { block: 8 }), 0);
+  buffer.add(toEvent(7, { block: 9 }), 0);
+  expect(idsOf(buffer)).toEqual(["2cf24dba-5-5", "2cf24dba-6-8", "2cf24dba-7-9"]);
+});
+
+test("is empty once cleared, and goes on counting", () => {
+  const buffer = new EventBuffer({ eventsMax: 4, charactersMax: 12 });
+  buffer.add(toEvent(1), 0);
+  buffer.clear();
+  buffer.add(toEvent(2), 0);
+  expect([buffer.length, buffer.at(0)?.number]).toEqual([1, 1]);
+});

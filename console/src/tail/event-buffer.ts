@@ -1,0 +1,78 @@
+import type { ReceivedEvent } from "@stele/client";
+import { parseEventId } from "../lib/event-id.ts";
+
+/** An event with the time at which this page got it. */
+export interface TailedEvent {
+  readonly event: ReceivedEvent;
+  readonly receivedAt: number;
+  /** Counts all events of the tail, so that a row keeps its identity when older ones are dropped. */
+  readonly number: number;
+}
+
+export interface BufferBounds {
+  readonly eventsMax: number;
+  /** Characters of contents, in Base64. */
+  readonly charactersMax: number;
+}
+
+/** Dropped events stay in the array until they are as many as this part of what is kept. */
+const spareDivisor = 4;
+
+/** The newest events of a tail, within bounds: the oldest go first. */
+export class EventBuffer {
+  readonly #bounds: BufferBounds;
+  #events: TailedEvent[] = [];
+  /** Where the oldest that is kept stands: an array cannot drop its head cheaply. */
+  #start = 0;
+  #characters = 0;
+  #added = 0;
+
+  constructor(bounds: BufferBounds) {
+    this.#bounds = bounds;
+  }
+
+  get length(): number {
+    return this.#events.length - this.#start;
+  }
+
+  /** The oldest has index 0. */
+  at(index: number): TailedEvent | undefined {
+    return index < 0 ? undefined : this.#events[this.#start + index];
+  }
+
+  find(eventId: string): TailedEvent | undefined {
+    return this.#events.findLast(({ event }, index) => index >= this.#start && event.eventId === eventId);
+  }
+
+  add(event: ReceivedEvent, receivedAt: number): void {
+    this.#events.push({ event, receivedAt, number: this.#added });
+    this.#added += 1;
+    this.#characters += event.content.length;
+    while (this.length > this.#bounds.eventsMax || (this.#characters > this.#bounds.charactersMax && this.length > 1))
+      this.#dropOldest();
+    if (this.#start * spareDivisor > this.#bounds.eventsMax) this.#compact();
+  }
+
+  /** Drops the events of later blocks: the chain took them back. */
+  dropAfter(block: number): void {
+    this.#compact();
+    this.#events = this.#events.filter(({ event }) => (parseEventId(event.eventId)?.block ?? 0) <= block);
+    this.#characters = this.#events.reduce((sum, { event }) => sum + event.content.length, 0);
+  }
+
+  clear(): void {
+    this.#events = [];
+    this.#start = 0;
+    this.#characters = 0;
+  }
+
+  #dropOldest(): void {
+    this.#characters -= this.at(0)?.event.content.length ?? 0;
+    this.#start += 1;
+  }
+
+  #compact(): void {
+    this.#events = this.#events.slice(this.#start);
+    this.#start = 0;
+  }
+}

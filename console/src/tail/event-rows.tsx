@@ -1,0 +1,110 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type MouseEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { formatClock } from "../lib/format.ts";
+import { previewOf } from "../inspector/read-content.ts";
+import type { EventBuffer, TailedEvent } from "./event-buffer.ts";
+import type { LiveTail } from "./live-tail.ts";
+
+const rowHeight = 34;
+/** Rows rendered beyond each end of what is visible. */
+const overscan = 10;
+
+export interface EventRowsProps {
+  readonly tail: LiveTail;
+  readonly selected: string | undefined;
+  readonly onSelect: (eventId: string) => void;
+}
+
+/** The kept events, the newest last. It renders what is visible, and stays at the end until somebody scrolls up. */
+export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNode {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [isFollowing, setFollowing] = useState(true);
+  const { events } = tail;
+  // oxlint-disable-next-line react/incompatible-library -- No compiler memoizes what it returns.
+  const virtualizer = useVirtualizer({
+    count: events.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (index) => events.at(index)?.number ?? index,
+    overscan,
+  });
+  useStillRows(scroller, { events, isFollowing });
+  const onScroll = (): void => {
+    const element = scroller.current;
+    if (element !== null) setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < rowHeight);
+  };
+  const items = virtualizer.getVirtualItems();
+  return (
+    <div className="rows card">
+      <div className="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} role="group" aria-label="Events">
+        {events.length === 0 ? <Waiting tail={tail} /> : null}
+        <ol style={{ blockSize: virtualizer.getTotalSize() }}>
+          {items.map(({ index, key, start }) => {
+            const item = events.at(index);
+            return item === undefined ? null : (
+              <Row
+                key={key}
+                item={item}
+                offset={start}
+                isSelected={item.event.eventId === selected}
+                onSelect={onSelect}
+              />
+            );
+          })}
+        </ol>
+      </div>
+      {isFollowing ? null : (
+        <button type="button" className="follow" onClick={() => setFollowing(true)}>
+          Newest events
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Keeps the end in sight, or the rows that somebody reads where they are while older ones are dropped. */
+function useStillRows(
+  scroller: RefObject<HTMLDivElement | null>,
+  { events, isFollowing }: { readonly events: EventBuffer; readonly isFollowing: boolean },
+): void {
+  const first = events.at(0)?.number;
+  const count = events.length;
+  const previous = useRef(first);
+  useLayoutEffect(() => {
+    const dropped = (first ?? 0) - (previous.current ?? first ?? 0);
+    previous.current = first;
+    if (isFollowing) scroller.current?.scrollTo({ top: count * rowHeight });
+    else if (dropped > 0) scroller.current?.scrollBy({ top: -dropped * rowHeight });
+  }, [scroller, first, count, isFollowing]);
+}
+
+interface RowProps {
+  readonly item: TailedEvent;
+  readonly offset: number;
+  readonly isSelected: boolean;
+  readonly onSelect: (eventId: string) => void;
+}
+
+function Row({ item, offset, isSelected, onSelect }: RowProps): ReactNode {
+  const { eventId, topic, content } = item.event;
+  const select = (event: MouseEvent): void => {
+    event.preventDefault();
+    onSelect(eventId);
+  };
+  return (
+    <li style={{ transform: `translateY(${offset}px)` }}>
+      <a href={`events/${eventId}`} onClick={select} aria-current={isSelected}>
+        <time dateTime={new Date(item.receivedAt).toISOString()}>{formatClock(item.receivedAt)}</time>
+        <span className="topic">{topic}</span>
+        <span className="preview">{previewOf(content)}</span>
+        <span className="id">{eventId}</span>
+      </a>
+    </li>
+  );
+}
+
+function Waiting({ tail }: { readonly tail: LiveTail }): ReactNode {
+  return tail.status.name === "failed" ? null : (
+    <p className="waiting quiet-text">No event yet: new ones below {tail.query.topic} appear here.</p>
+  );
+}

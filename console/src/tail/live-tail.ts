@@ -1,0 +1,150 @@
+import type { Reconnect, Resync, Stele, Tail } from "@stele/client";
+import { blockOfPlace } from "../lib/event-id.ts";
+import { EventBuffer } from "./event-buffer.ts";
+
+/** Rows that a tail keeps, and the characters of their contents: about 64 MiB of memory. */
+const bounds = { eventsMax: 10_000, charactersMax: 32 * 2 ** 20 };
+
+export interface TailQuery {
+  /** Topic or pattern. */
+  readonly topic: string;
+  /** Where it starts; undefined for after the newest event. */
+  readonly after: string | undefined;
+  /** Condition on the content; see docs/tail.md. */
+  readonly filter: string | undefined;
+}
+
+export type TailStatus =
+  | { readonly name: "connecting" | "live" | "paused" }
+  | { readonly name: "reconnecting"; readonly reason: string }
+  | { readonly name: "failed"; readonly error: unknown };
+
+/**
+ * A tail that a person can pause: it closes its connection and remembers its place, and goes on from there. So nothing is missed, and a page that is paused
+ * costs the broker nothing.
+ */
+export class LiveTail {
+  readonly query: TailQuery;
+  readonly events = new EventBuffer(bounds);
+  readonly #stele: Stele;
+  readonly #listeners = new Set<() => void>();
+  #version = 0;
+  #status: TailStatus = { name: "paused" };
+  /** Everything up to here is in the buffer, or was dropped from it. */
+  #place: string | undefined;
+  #connection: AbortController | undefined;
+  #isPausing = false;
+  #isNotifying = false;
+  #resync: Resync | undefined;
+
+  constructor(stele: Stele, query: TailQuery) {
+    this.#stele = stele;
+    this.query = query;
+  }
+
+  get status(): TailStatus {
+    return this.#status;
+  }
+
+  get place(): string | undefined {
+    return this.#place;
+  }
+
+  /** The latest place to which the chain went back. */
+  get resync(): Resync | undefined {
+    return this.#resync;
+  }
+
+  /** Changes with everything that is shown. */
+  readonly version = (): number => this.#version;
+
+  /** Listeners are called once a frame at most: a thousand events a second are no thousand renderings. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Starts, or goes on after the last event. */
+  resume(): void {
+    this.#isPausing = false;
+    if (this.#connection !== undefined) return;
+    this.#connection = new AbortController();
+    void this.#run(this.#connection.signal);
+  }
+
+  /** Takes effect at once, but for a tail whose start is not known yet: it ends as soon as it is. */
+  pause(): void {
+    if (this.#connection === undefined) return;
+    this.#isPausing = true;
+    if (this.#place !== undefined) this.stop();
+  }
+
+  /** Ends the connection. */
+  stop(): void {
+    this.#connection?.abort();
+    this.#connection = undefined;
+    this.#show({ name: "paused" });
+  }
+
+  clear(): void {
+    this.events.clear();
+    this.#changed();
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    this.#show({ name: "connecting" });
+    const { topic, filter, after } = this.query;
+    const show = (status: TailStatus): void => {
+      if (!signal.aborted) this.#show(status);
+    };
+    const tail = this.#stele.subscribe(topic, {
+      after: this.#place ?? after,
+      filter,
+      signal,
+      onConnect: () => show({ name: "live" }),
+      onReconnect: ({ reason }: Reconnect) => show({ name: "reconnecting", reason }),
+      onResync: (resync) => this.#takeBack(resync),
+    });
+    try {
+      await this.#read(tail);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#connection = undefined;
+      this.#show({ name: "failed", error });
+    }
+  }
+
+  async #read(tail: Tail): Promise<void> {
+    await tail.opened();
+    this.#place ??= tail.place;
+    if (this.#isPausing) return this.stop();
+    for await (const event of tail) {
+      this.events.add(event, Date.now());
+      this.#place = tail.place ?? event.eventId;
+      this.#changed();
+    }
+  }
+
+  #takeBack(resync: Resync): void {
+    const block = blockOfPlace(resync.after);
+    if (block !== undefined) this.events.dropAfter(block);
+    this.#place = resync.after;
+    this.#resync = resync;
+    this.#changed();
+  }
+
+  #show(status: TailStatus): void {
+    this.#status = status;
+    this.#changed();
+  }
+
+  #changed(): void {
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
+    requestAnimationFrame(() => {
+      this.#isNotifying = false;
+      this.#version += 1;
+      for (const listener of this.#listeners) listener();
+    });
+  }
+}

@@ -1,0 +1,42 @@
+import type { FormEvent, ReactNode } from "react";
+import type { TailQuery } from "./live-tail.ts";
+
+export interface TailFormProps {
+  readonly query: TailQuery;
+  readonly onSubmit: (query: TailQuery) => void;
+}
+
+export function TailForm({ query, onSubmit }: TailFormProps): ReactNode {
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    onSubmit({ topic: textOf(form, "topic") ?? "#", after: textOf(form, "after"), filter: textOf(form, "filter") });
+  };
+  const isElsewhere = query.after !== undefined && query.after !== "OFFSET_FIRST";
+  return (
+    <form className="fields" onSubmit={submit}>
+      <label>
+        Topic or pattern
+        <input name="topic" defaultValue={query.topic} required spellCheck={false} autoCapitalize="off" />
+      </label>
+      <label>
+        Content filter
+        <input name="filter" defaultValue={query.filter} placeholder='$.status == "paid"' spellCheck={false} />
+      </label>
+      <label>
+        Start
+        <select name="after" defaultValue={query.after ?? ""}>
+          <option value="">with new events</option>
+          <option value="OFFSET_FIRST">with the first event</option>
+          {isElsewhere ? <option value={query.after}>after {query.after}</option> : null}
+        </select>
+      </label>
+      <button type="submit">Tail</button>
+    </form>
+  );
+}
+
+function textOf(form: FormData, name: string): string | undefined {
+  const value = form.get(name);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

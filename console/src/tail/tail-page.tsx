@@ -1,0 +1,113 @@
+import { type ReactNode, useCallback } from "react";
+import { useSearchParams } from "wouter";
+import { formatCounted } from "../lib/format.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { Page } from "../ui/page.tsx";
+import { Inspector } from "../inspector/inspector.tsx";
+import { EventRows } from "./event-rows.tsx";
+import type { LiveTail, TailQuery } from "./live-tail.ts";
+import { TailForm } from "./tail-form.tsx";
+import { useLiveTail } from "./use-live-tail.ts";
+
+const everything = "#";
+
+/** Events as they come. The address has the pattern, the filter, the start and the event that is looked at. */
+export function TailPage(): ReactNode {
+  const [search, setSearch] = useSearchParams();
+  const query = readQuery(search);
+  const tail = useLiveTail(query);
+  const selected = search.get("event") ?? undefined;
+  const select = useCallback(
+    (eventId: string | undefined) => {
+      setSearch(
+        (current) => {
+          const next = new URLSearchParams(current);
+          if (eventId === undefined) next.delete("event");
+          else next.set("event", eventId);
+          return next;
+        },
+        { replace: true },
+      );
+    },
+    [setSearch],
+  );
+  const startWith = (next: TailQuery): void => setSearch(toSearch(next));
+  return (
+    <Page title="Tail" isFull>
+      <TailForm key={toSearch(query).toString()} query={query} onSubmit={startWith} />
+      <TailBar tail={tail} />
+      <div className="split">
+        <EventRows tail={tail} selected={selected} onSelect={select} />
+        {selected === undefined ? null : (
+          <aside className="card inspector" aria-label={`Event ${selected}`}>
+            <div className="title">
+              <h2>Event</h2>
+              <button type="button" className="quiet" onClick={() => select(undefined)}>
+                Close
+              </button>
+            </div>
+            <Inspector eventId={selected} known={tail.events.find(selected)?.event} key={selected} />
+          </aside>
+        )}
+      </div>
+    </Page>
+  );
+}
+
+function readQuery(search: URLSearchParams): TailQuery {
+  return {
+    topic: search.get("topic") ?? everything,
+    after: search.get("after") ?? undefined,
+    filter: search.get("filter") ?? undefined,
+  };
+}
+
+function toSearch({ topic, after, filter }: TailQuery): URLSearchParams {
+  const search = new URLSearchParams({ topic });
+  if (after !== undefined) search.set("after", after);
+  if (filter !== undefined) search.set("filter", filter);
+  return search;
+}
+
+function TailBar({ tail }: { readonly tail: LiveTail }): ReactNode {
+  const { status, place, resync, events } = tail;
+  const isRunning = status.name !== "paused" && status.name !== "failed";
+  return (
+    <div className="bar">
+      <button type="button" onClick={() => (isRunning ? tail.pause() : tail.resume())}>
+        {isRunning ? "Pause" : "Resume"}
+      </button>
+      <button type="button" className="quiet" onClick={() => tail.clear()}>
+        Clear
+      </button>
+      <p role="status" className={`state state-${status.name}`}>
+        {describe(tail)} · {formatCounted(events.length, "event")} kept
+      </p>
+      {status.name === "paused" && place !== undefined ? (
+        <CopyButton text={toAddress(tail.query, place)} label="Copy link to this place" />
+      ) : null}
+      {resync === undefined ? null : <p className="note">The chain took back the events after {resync.after}.</p>}
+      {status.name === "failed" ? <Failure error={status.error} /> : null}
+    </div>
+  );
+}
+
+function describe({ status, place }: LiveTail): string {
+  switch (status.name) {
+    case "connecting":
+      return "Connecting";
+    case "live":
+      return "Live";
+    case "paused":
+      return place === undefined ? "Paused" : `Paused at ${place}: nothing is missed`;
+    case "reconnecting":
+      return `Reconnecting: ${status.reason}`;
+    default:
+      return "Ended";
+  }
+}
+
+function toAddress(query: TailQuery, place: string): string {
+  return new URL(`tail?${toSearch({ ...query, after: place }).toString()}`, document.baseURI).href;
+}

@@ -1,0 +1,20 @@
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { useSession, useStele } from "../broker/session-context.tsx";
+import { LiveTail, type TailQuery } from "./live-tail.ts";
+
+/** A tail that runs while it is shown. Another query, or another key, begins another one. */
+export function useLiveTail({ topic, after, filter }: TailQuery): LiveTail {
+  const session = useSession();
+  const stele = useStele();
+  const tail = useMemo(() => new LiveTail(stele, { topic, after, filter }), [stele, topic, after, filter]);
+  useSyncExternalStore(tail.subscribe, tail.version);
+  useEffect(() => {
+    tail.resume();
+    return () => tail.stop();
+  }, [tail]);
+  const { status } = tail;
+  useEffect(() => {
+    if (status.name === "failed") session.noteFailure(status.error);
+  }, [session, status]);
+  return tail;
+}

@@ -1,0 +1,32 @@
+import { type ReactNode, useEffect, useId, useRef } from "react";
+
+export interface DialogProps {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** Called when somebody presses Escape; the dialog stays until it is no longer rendered. */
+  readonly onClose: () => void;
+}
+
+/** A modal dialog: the browser keeps the focus in it, and gives it back at the end. */
+export function Dialog({ title, children, onClose }: DialogProps): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,26 @@
+// Holds the first page of the console within its budget: everything that a browser loads before it shows the page, after gzip. Charts and proofs are
+// loaded later, when they are opened.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { root } from "./prepare.mjs";
+
+const bytesMax = 140_000;
+const folder = join(root, "broker", "dist", "bundle", "console");
+const page = readFileSync(join(folder, "index.html"), "utf8");
+const named = [...page.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, name]) => name);
+const loaded = new Set(["index.html", ...named]);
+// A static import is loaded with the file that has it.
+for (const name of loaded) {
+  if (!name.endsWith(".js")) continue;
+  const text = readFileSync(join(folder, name), "utf8");
+  for (const [, imported] of text.matchAll(/\b(?:from|import)\s*["']\.\/([^"']+)["']/g))
+    loaded.add(`assets/${imported}`);
+}
+const sizes = [...loaded].map((name) => [name, gzipSync(readFileSync(join(folder, name))).length]);
+const total = sizes.reduce((sum, [, size]) => sum + size, 0);
+console.log(`first page of the console: ${total} bytes after gzip, of ${bytesMax}`);
+if (total > bytesMax || named.length < 2) {
+  console.error(sizes.map(([name, size]) => `  ${size} ${name}`).join("\n"));
+  process.exitCode = 1;
+}
