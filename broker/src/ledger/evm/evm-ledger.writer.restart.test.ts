@@ -177,7 +177,7 @@ test("sends waiting transactions within about a second after the journal works a
   await ledger.stop();
 });
 
-describe("a chain that is killed while events are published, and started again with its state", () => {
+describe("a chain that is stopped while events are published, and started again with its state", () => {
   test("every event gets a correct answer, and the ledger continues by itself", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "stele-writer-"));
     const options = ["--state", path.join(folder, "state.json")];

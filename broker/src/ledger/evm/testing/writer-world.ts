@@ -165,8 +165,13 @@ export class WriterWorld {
     return Number(pending) + Number(queued);
   }
 
-  /** Kills the chain and starts another one in its place. */
+  /**
+   * Stops the chain under load and starts another one in its place. The pool is lost. No block is made during the stop:
+   * anvil writes accounts and blocks one after the other, and a block between them would be missing after the start.
+   */
   async replaceChain(options: readonly string[], whileDown: () => Promise<void> = async () => {}): Promise<void> {
+    await this.ask("evm_setAutomine", false);
+    await this.ask("evm_mine"); // Answers once the block that was under way is finished.
     await this.#anvil.stop();
     await whileDown();
     this.#anvil = await startAnvil(options);
