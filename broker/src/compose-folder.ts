@@ -97,9 +97,12 @@ function describeStore(folder: DataFolder, indexedTo: number): string {
 function warnOfHead(folder: DataFolder, logger: Logger): void {
   const { status } = readHeadFile(chainFile(folder));
   if (status === "whole" || status === "missing") return;
-  logger.warn(status === "damaged" ? "chain's head file damaged, made anew" : "chain accepted as it is", {
-    file: headFileOf(chainFile(folder)),
-  });
+  logger.warn(
+    status === "damaged" ? "chain's head file damaged, made anew with the next block" : "chain accepted as it is",
+    {
+      file: headFileOf(chainFile(folder)),
+    },
+  );
 }
 
 /** SQLite would take the damaged place for the end, and write over the blocks behind it. */

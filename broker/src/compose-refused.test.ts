@@ -337,7 +337,7 @@ it("says that it makes a damaged head file anew, and has done so after a clean s
   const warnings: string[] = [];
   const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });
   await server.stop();
-  expect(warnings).toContain("chain's head file damaged, made anew");
+  expect(warnings).toContain("chain's head file damaged, made anew with the next block");
   expect(contentsOf(folder)[head]).toBe(whole);
 });
 

@@ -5,9 +5,9 @@ export { leafHash, merklePath, merkleRoot, verifyPath } from "./batch/merkle.ts"
 export { MerkleTree } from "./batch/merkle-tree.ts";
 export {
   parseCloudEvent,
-  parseCloudEventBatch,
   type PublishedCloudEvent,
   readBinaryCloudEvent,
+  splitCloudEventBatch,
 } from "./cloud-events/parse-cloud-event.ts";
 export {
   type CloudEventSource,

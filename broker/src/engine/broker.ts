@@ -328,14 +328,14 @@ export interface Broker {
   list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
    * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
-   * in time, with REFUSED (100101, 100112, 100114, 200202, 200205, 200300, 200301) when it was not published. Throws what is wrong with the call itself.
+   * in time, with REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200300, 200301) when it was not published. Throws what is wrong with the call itself.
    * Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, a topic that does not exist is
    * opened by the same transaction; then it is also REFUSED with 100113 or 100702.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /**
    * Publishes all in one transaction of the chain, or none; it carries nothing else. The calls are of one group and without keys (200001). Refused as a
-   * whole where one would be (see {@link submit}), and where they do not fit into one transaction (200202). Events that were submitted before keep their
+   * whole where one would be (see {@link submit}), and where they do not fit into one transaction (100201). Events that were submitted before keep their
    * place before these; a connection that keeps its order submits nothing more until this has settled. If another node closes one of several topics
    * meanwhile, none is published (200202); only a registry of an earlier version may commit a part then, which is REFUSED and logged.
    */

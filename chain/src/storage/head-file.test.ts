@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Hex, keccak256, toHex } from "@stele/eth/node";
@@ -106,4 +115,11 @@ describe("a damaged head file", () => {
     writeFileSync(headFileOf(chainFile), change(whole.toString("latin1")), "latin1");
     expect(readHeadFile(chainFile)).toEqual({ status: "damaged" });
   });
+});
+
+it("that cannot be read is named", () => {
+  mkdirSync(headFileOf(chainFile));
+  expect(() => readHeadFile(chainFile)).toThrow(
+    `the chain's head file ${headFileOf(chainFile)} cannot be read: EISDIR`,
+  );
 });

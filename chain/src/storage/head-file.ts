@@ -139,7 +139,8 @@ function tryRead(file: string): string | undefined {
   try {
     return readFileSync(file, "latin1");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
+    if (!(error instanceof Error)) throw error;
+    if ("code" in error && error.code === "ENOENT") return undefined;
+    throw new Error(`the chain's head file ${file} cannot be read: ${error.message}`, { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import { CloudEvent, HTTP } from "cloudevents";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isBrokerError } from "../errors/broker-error.ts";
-import { parseCloudEvent, parseCloudEventBatch, readBinaryCloudEvent } from "./parse-cloud-event.ts";
+import { parseCloudEvent, readBinaryCloudEvent, splitCloudEventBatch } from "./parse-cloud-event.ts";
 import { readRawParts } from "./raw-json.ts";
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -54,9 +54,10 @@ describe("a CloudEvent", () => {
   });
 
   it("comes in batches", () => {
-    const batch = parseCloudEventBatch(`[${structured({ id: "1" })}, ${structured({ id: "2" })}]`, "svc-");
+    const texts = splitCloudEventBatch(`[${structured({ id: "1" })}, ${structured({ id: "2" })}]`);
+    const batch = texts.map((json) => parseCloudEvent(json, "svc-"));
     expect(batch.map(({ extensions }) => Object.fromEntries(extensions)["svc-ce-id"])).toEqual(["1", "2"]);
-    expect(parseCloudEventBatch("[]", "svc-")).toEqual([]);
+    expect(splitCloudEventBatch("[]")).toEqual([]);
   });
 
   it.each([
@@ -68,6 +69,9 @@ describe("a CloudEvent", () => {
     ["an attribute that has another meaning here", structured({ format: "x" })],
     ["data twice", structured({ data: 1, data_base64: "" })],
     ["data that is not Base64", structured({ data_base64: "?" })],
+    ...["A", "AA", "AAA", "AA=", "=", "====", "A===", "AAAA====", "AA=A", "AA==AAAA", "AAA\n"].map(
+      (text) => [`data that is Base64 in part, ${JSON.stringify(text)}`, structured({ data_base64: text })] as const,
+    ),
   ])("with %s is refused", (_, json) => {
     expect(
       isBrokerError(
@@ -80,7 +84,7 @@ describe("a CloudEvent", () => {
   it("in a batch is an object", () => {
     expect(
       isBrokerError(
-        refusalOf(() => parseCloudEventBatch("[1]", "svc-")),
+        refusalOf(() => splitCloudEventBatch("[1]")),
         "parameterInvalid",
       ),
     ).toBe(true);

@@ -69,7 +69,7 @@ describe("a chain that takes only small transactions", () => {
       ["before", "x".repeat(200), "after"].map((text) => engine.publish("a", text)),
     );
     expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-    expect(answers[1]).toMatchObject({ reason: { code: 200202, message: expect.stringContaining("too large") } });
+    expect(answers[1]).toMatchObject({ reason: { code: 100201, message: expect.stringContaining("does not fit") } });
   });
 
   it("reports the failure of one part and the success of the other", async () => {

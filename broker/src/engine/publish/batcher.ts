@@ -105,7 +105,7 @@ export class Batcher {
     this.#waitingBytes += bytes;
   }
 
-  /** As {@link add}, for events that are a transaction of their own. @throws BrokerError 200202 they do not fit into one; 200300. */
+  /** As {@link add}, for events that are a transaction of their own. @throws BrokerError 100201 they do not fit into one; 200300. */
   addAll(events: readonly TopicEvent[]): void {
     const draft = new Draft({ isWhole: true });
     this.#schedule();
@@ -373,8 +373,8 @@ function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcom
 }
 
 function tooLarge(): BrokerError {
-  return new BrokerError("transactionFailed", {
-    details: "the events are too large for one transaction of this chain",
+  return new BrokerError("contentTooLong", {
+    details: "the events together do not fit into one transaction of this chain",
   });
 }
 

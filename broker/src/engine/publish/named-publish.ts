@@ -116,6 +116,6 @@ export class NamedPublish implements Claim {
 
 /** Whether a refusal says that nothing was published and nothing will be. After any other, a repeat asks the ledger. */
 export function isKeyFree(error: unknown): boolean {
-  const sure = ["topicClosed", "topicNotExist", "writerRefused", "transactionFailed"] as const;
+  const sure = ["topicClosed", "topicNotExist", "writerRefused", "contentTooLong", "transactionFailed"] as const;
   return sure.some((name) => isBrokerError(error, name));
 }

@@ -6,7 +6,7 @@ export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }
   if (outcome === undefined)
     return new BrokerError("unknown", { details: "the ledger answered fewer batches than it was given" });
   if (outcome.status === "too-large")
-    return new BrokerError("transactionFailed", { details: "the event is too large for a transaction of this chain" });
+    return new BrokerError("contentTooLong", { details: "the event does not fit into a transaction of this chain" });
   if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
   if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
   if (outcome.reason === "not-a-writer") return new BrokerError("writerRefused");

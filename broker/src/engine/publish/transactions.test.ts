@@ -149,8 +149,8 @@ it("that does not fit into one transaction is refused as a whole", async () => {
   };
   await start({ ledgerLimits: limits });
   expect(codeOf(await settled(submitAll(call("a"), call("a"), call("a"))))).toBe("SUCCESS");
-  expect(codeOf(await settled(submitAll(call("a"), call("a"), call("a"), call("a"))))).toBe(200202);
-  expect(codeOf(await settled(submitAll(call("a", "x".repeat(80)), call("b", "x".repeat(80)))))).toBe(200202);
+  expect(codeOf(await settled(submitAll(call("a"), call("a"), call("a"), call("a"))))).toBe(100201);
+  expect(codeOf(await settled(submitAll(call("a", "x".repeat(80)), call("b", "x".repeat(80)))))).toBe(100201);
   expect(await count("a")).toBe(3);
 });
 
@@ -162,7 +162,7 @@ it("that the chain finds too large is refused, and not split", async () => {
     return batches.map(() => ({ status: "too-large" }) as const);
   };
   await start({ chain, append });
-  expect(codeOf(await settled(submitAll(call("a"), call("a"))))).toBe(200202);
+  expect(codeOf(await settled(submitAll(call("a"), call("a"))))).toBe(100201);
   expect(appends).toBe(1);
 });
 

@@ -1,9 +1,9 @@
 import {
   BrokerError,
   parseCloudEvent,
-  parseCloudEventBatch,
   type PublishedCloudEvent,
   readBinaryCloudEvent,
+  splitCloudEventBatch,
 } from "@stele/wire";
 import type { FastifyRequest } from "fastify";
 import { withTraceParent } from "../../domain/trace-parent.ts";
@@ -14,13 +14,14 @@ import { parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { parameterError } from "../shared/failure.ts";
 import { measureJson } from "../shared/json-shape.ts";
+import { Slice, type Slices } from "../shared/rpc/slices.ts";
 import type { RestReader } from "./rest-reader.ts";
 
 /** CloudEvents of one request. */
 export type CloudEventOrder =
   | { readonly kind: "one"; readonly call: PublishCall }
-  /** Published together, all or none. */
-  | { readonly kind: "batch"; readonly calls: readonly PublishCall[] };
+  /** Published together, all or none. `read` reads them in slices. @throws BrokerError 200001. */
+  | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
 
 const structuredType = "application/cloudevents+json";
 const batchType = "application/cloudevents-batch+json";
@@ -38,7 +39,7 @@ export function readCloudEvents(request: FastifyRequest, reader: RestReader, pre
   const body = readBody(request);
   const { mediaType, isUtf8 } = parseContentType(request.headers["content-type"]);
   if (!isUtf8) throw parameterError("the body's character set is not UTF-8");
-  if (mediaType === batchType) return { kind: "batch", calls: readBatch(body, reader, prefix) };
+  if (mediaType === batchType) return { kind: "batch", read: splitBatch(body, reader, prefix) };
   const event = mediaType === structuredType ? readStructured(body, prefix) : readBinary(request, body, prefix);
   const call = toCall(event, reader);
   const extensions = withTraceParent(call.extensions, reader.traceParent(), prefix);
@@ -50,14 +51,23 @@ function readStructured(body: Buffer, prefix: string): PublishedCloudEvent {
   return parseCloudEvent(decodeUtf8(body), prefix);
 }
 
-function readBatch(body: Buffer, reader: RestReader, prefix: string): readonly PublishCall[] {
+function splitBatch(body: Buffer, reader: RestReader, prefix: string) {
   const events = readJson(body);
   if (!Array.isArray(events)) throw parameterError("the body is not a batch of CloudEvents: it is no JSON array");
   if (events.length > cloudEventBatchMax) {
     throw parameterError(`the batch has ${events.length} CloudEvents, at most ${cloudEventBatchMax}`);
   }
   if (reader.publishKey() !== undefined) throw parameterError("a batch of CloudEvents takes no Idempotency-Key");
-  return parseCloudEventBatch(decodeUtf8(body), prefix).map((event) => toCall(event, reader));
+  const texts = splitCloudEventBatch(decodeUtf8(body));
+  return async (slices: Slices): Promise<readonly PublishCall[]> => {
+    const slice = new Slice(slices);
+    const calls: PublishCall[] = [];
+    for (const text of texts) {
+      if (slice.isOver) await slice.next();
+      calls.push(toCall(parseCloudEvent(text, prefix), reader));
+    }
+    return calls;
+  };
 }
 
 function readBinary({ headers }: FastifyRequest, body: Buffer, prefix: string): PublishedCloudEvent {

@@ -11,6 +11,7 @@ import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { statusOf } from "../shared/status-of.ts";
 import { addVary } from "../shared/vary.ts";
 import { prefersText } from "./accept.ts";
+import { Slices } from "../shared/rpc/slices.ts";
 import { isCloudEventRequest, readCloudEvents } from "./cloud-events.ts";
 import { readParameters, readQuery, toParameterRules } from "./request-parameters.ts";
 import { RestReader } from "./rest-reader.ts";
@@ -64,7 +65,7 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
   const publishCloudEvents = createCloudEventHandler({ broker, logger, extensionPrefix }, callers);
   return (request: FastifyRequest, reply: FastifyReply): void => {
     if (isCloudEventRequest(request)) {
-      publishCloudEvents(request, reply);
+      void publishCloudEvents(request, reply); // It answers every failure.
       return;
     }
     try {
@@ -80,10 +81,11 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
 function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: ConnectionCallers) {
   const { broker, logger, extensionPrefix } = options;
   const rules = toParameterRules(operations.publish, extensionPrefix);
+  const slices = new Slices();
   const refuse = (reply: FastifyReply, error: unknown): void => {
     sendFailure(reply.status(statusOf(error)), error, { logger, operation: "publish" });
   };
-  return (request: FastifyRequest, reply: FastifyReply): void => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     try {
       const reader = new RestReader(readQuery(request), rules, request.headers);
       const order = readCloudEvents(request, reader, extensionPrefix);
@@ -94,9 +96,10 @@ function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: 
           else sendText(reply.status(statuses[outcome.status]), renderSendResult(outcome));
         });
       } else {
-        broker.submitAll(caller, order.calls, (outcome) => {
+        const calls = await order.read(slices);
+        broker.submitAll(caller, calls, (outcome) => {
           if (outcome.status === "REFUSED") refuse(reply, outcome.error);
-          else sendText(reply.status(statuses[outcome.status]), renderSendResults(order.calls, outcome));
+          else sendText(reply.status(statuses[outcome.status]), renderSendResults(calls, outcome));
         });
       }
     } catch (error) {
