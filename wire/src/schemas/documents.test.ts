@@ -47,7 +47,23 @@ describe("the OpenAPI document", () => {
   it("has unique operation identifiers", () => {
     const identifiers = findMembers(openApi.paths, "operationId");
     expect(new Set(identifiers).size).toBe(identifiers.length);
-    expect(identifiers.length).toBe(2 * operationNames.length + 7);
+    expect(identifiers.length).toBe(2 * operationNames.length + 9);
+  });
+
+  it("describes the callbacks of subscribe, where each method has their address", () => {
+    const { get, post } = openApi.paths["/rest/subscribe"];
+    const callbacks = [get.callbacks.callback["{$request.query.url}"], post.callbacks.callback["{$request.body#/url}"]];
+    const types = ["application/json", "application/cloudevents+json", "application/cloudevents-batch+json", "*/*"];
+    for (const { post: call } of callbacks) {
+      expect(Object.keys(call.requestBody.content)).toEqual(types);
+      expect(call.requestBody.content["application/json"].schema.oneOf[0]).toEqual({
+        $ref: "#/components/schemas/Notification",
+      });
+      expect(call.parameters).toContainEqual(
+        expect.objectContaining({ name: "webhook-id", in: "header", required: true }),
+      );
+    }
+    expect(findMembers(openApi.paths, "callbacks")).toHaveLength(2);
   });
 
   it("has only references that resolve", () => {

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { callbackComponents, type CallbackOptions, toCallbacks } from "./callbacks.ts";
 import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "./json-schema.ts";
 import { proofSchema } from "../proof/proof-schema.ts";
 import { type Operation, operationNames, operations, restPathOf } from "./operations.ts";
@@ -32,6 +33,7 @@ const components = new Map<z.ZodType, string>([
   [subscriptionListingSchema, "SubscriptionListing"],
   [skippedListingSchema, "SkippedListing"],
   [brokerExceptionSchema, "BrokerException"],
+  ...callbackComponents,
 ]);
 
 /** The OpenAPI 3.1 document of the REST and admin interface, made from the schemas that validate requests. */
@@ -60,14 +62,24 @@ function toRestPath(name: (typeof operationNames)[number], options: DocumentOpti
   const operation: Operation = operations[name];
   const common = { summary: operation.summary, tags: ["rest"], responses: { 200: toAnswer(operation.result, name) } };
   return {
-    get: { operationId: name, ...common, parameters: toQueryParameters(operation, options) },
+    get: {
+      operationId: name,
+      ...common,
+      parameters: toQueryParameters(operation, options),
+      ...toCallbacksOf(name, { operationId: "callback", url: "{$request.query.url}" }),
+    },
     post: {
       operationId: `${name}ByPost`,
       ...common,
       ...toPostParameters(operation),
       requestBody: toRequestBody(operation, options),
+      ...toCallbacksOf(name, { operationId: "callbackByPost", url: "{$request.body#/url}" }),
     },
   };
+}
+
+function toCallbacksOf(name: string, options: Omit<CallbackOptions, "toReference">) {
+  return name === "subscribe" ? { callbacks: toCallbacks({ ...options, toReference }) } : {};
 }
 
 function toQueryParameters(operation: Operation, options: DocumentOptions): readonly JsonSchema[] {
