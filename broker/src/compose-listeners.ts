@@ -1,10 +1,11 @@
 import type { EmbeddedChain } from "@stele/chain";
+import type { AsyncApiSettings } from "@stele/wire";
 import { findConsoleFolder } from "./console-folder.ts";
 import { certificateFilesOf } from "./compose-certificates.ts";
 import { createMqtt } from "./compose-mqtt.ts";
 import { createStomp } from "./compose-stomp.ts";
 import type { ConfiguredPlace, ListenerAddress, PlacedListener } from "./compose-listen.ts";
-import { isSecured } from "./config/connection-conflicts.ts";
+import { asksClients, isSecured, tlsServed } from "./config/connection-conflicts.ts";
 import { hostNamesOf } from "./config/derived.ts";
 import { type ConnectionProtocol, connectionProtocols, portOf, serves } from "./config/connection-ports.ts";
 import { adminPortOf, servesOperators } from "./config/admin-port.ts";
@@ -16,6 +17,7 @@ import { createHttpServer, type HttpServerOptions } from "./gateway/http-server.
 import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
 import { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
+import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
 import type { SocketListener } from "./gateway/shared/connection/socket-listener.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
@@ -39,6 +41,7 @@ interface HttpOptions extends ListenerOptions {
   readonly budget: MemoryBudget;
   readonly memory: ConnectionMemory;
   readonly console: ConsoleFiles | undefined;
+  readonly routes: readonly UpgradeRoute[];
 }
 
 /** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
@@ -53,7 +56,7 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   const servers = served.map((protocol) => ({ protocol, server: create[protocol]() }));
   const routes = servers.map(({ server }) => server.route);
   const operators = adminPlaceOf(config);
-  const http = { ...options, ...shared, budget, console: findConsole(config, options.logger) };
+  const http = { ...options, ...shared, budget, routes, console: findConsole(config, options.logger) };
   return [
     { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
     ...(operators === undefined
@@ -130,6 +133,8 @@ function createHttp(
     certificate: isSecured(config, "http") ? certificateFilesOf(config, "http") : undefined,
     clientsAddress: () => hostOf(options.listeners().find(({ name }) => name === "HTTP")?.address),
     listeners: options.listeners,
+    asyncApi: asyncApiOf(config),
+    clientsRoutes: options.routes,
     console: options.console,
     budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
@@ -149,6 +154,16 @@ function createHttp(
   });
   metrics.watchHttpConnections(server.name, () => server.connections);
   return server;
+}
+
+function asyncApiOf(config: Config): AsyncApiSettings {
+  return {
+    hasKeys: config.access !== undefined,
+    asksCertificates: tlsServed.filter((served) => asksClients(config, served)),
+    mqttSessionExpirySecondsMax: config.mqttSessionExpirySecondsMax,
+    mqttPayload: config.mqttPayload,
+    hasMqttPlace: config.mqttEventPlace === "on",
+  };
 }
 
 function findConsole(config: Config, logger: Logger): ConsoleFiles | undefined {

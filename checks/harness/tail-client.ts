@@ -61,8 +61,8 @@ export class TailClient {
   }
 }
 
-/** What is not whole when the connection ends is dropped, as browsers do. */
-async function* framesOf(body: AsyncIterable<Buffer>): AsyncGenerator<TailFrame> {
+/** The SSE events of a body. What is not whole when the connection ends is dropped, as browsers do. */
+export async function* framesOf(body: AsyncIterable<Buffer>): AsyncGenerator<TailFrame> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of body) {

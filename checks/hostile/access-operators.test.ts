@@ -69,6 +69,19 @@ describe("operators' pages", () => {
     }
     expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
   });
+
+  it("the documents are served without a key, at both ports, and AsyncAPI names the credentials of each server", async () => {
+    for (const path of ["/openapi.json", "/asyncapi.json"]) {
+      const asked = [undefined, world.operators].map((url) => world.http("none", url).send({ method: "GET", path }));
+      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
+    }
+    const { text } = await world.http("none", world.operators).send({ method: "GET", path: "/asyncapi.json" });
+    const security = [{ $ref: "#/components/securitySchemes/bearer" }];
+    expect(JSON.parse(text)).toMatchObject({
+      servers: { http: { host: new URL(world.broker.url).host, protocol: "http", security } },
+      components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+    });
+  });
 });
 
 /** What orders need, by the beginnings of their names. */

@@ -124,6 +124,7 @@ describe("the event loop under every request", () => {
     "/health/ready",
     "/metrics",
     "/openapi.json",
+    "/asyncapi.json",
     "/",
   ])("GET %s", async (path) => {
     const delay = await delayDuring(() => world().client.http.send({ method: "GET", path }));

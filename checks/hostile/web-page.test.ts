@@ -159,6 +159,7 @@ describe("a foreign web page", () => {
     "/health/live",
     "/health/ready",
     "/openapi.json",
+    "/asyncapi.json",
     "/admin/listSubscription",
     "/admin/v1/subscriptions",
     "/chain",

@@ -76,6 +76,8 @@ export type {
   OrderResultBody,
   Problem,
 } from "./schemas/admin/admin-schemas.ts";
+export { type AsyncApiSettings, createAsyncApi } from "./schemas/asyncapi/asyncapi.ts";
+export type { AsyncServer } from "./schemas/asyncapi/servers.ts";
 export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
 export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";
 export {

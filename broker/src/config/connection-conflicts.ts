@@ -24,7 +24,8 @@ export function isSecured(config: Config, served: TlsServed): boolean {
   return served === "http" ? config.httpTlsCertificateFile !== "" : config[`${served}TlsPort`] !== "off";
 }
 
-function asksClients(config: Config, served: TlsServed): boolean {
+/** Whether its clients must show a certificate. */
+export function asksClients(config: Config, served: TlsServed): boolean {
   return isSecured(config, served) && config[`${served}TlsClientCaFile`] !== "";
 }
 

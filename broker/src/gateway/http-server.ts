@@ -2,12 +2,13 @@ import { createServer as createHttp, type RequestListener, type Server } from "n
 import { createServer as createHttps, type Server as HttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { toOpenApi, toOpenRpc } from "@stele/wire";
+import { type AsyncApiSettings, toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Operator } from "../engine/operate/operator.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { AsyncApiPage } from "./admin/async-api.ts";
 import { isOperatorsPath } from "./admin/operators-path.ts";
 import { registerAdminApi } from "./admin/v1/admin-api.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
@@ -92,8 +93,12 @@ export interface HttpServerOptions {
   readonly tail?: TailsOptions | undefined;
   /** Serves the console where given. */
   readonly console?: ConsoleFiles | undefined;
-  /** Every listener that listens, for the health page. */
+  /** Every listener that listens, for the health page and the AsyncAPI document. */
   readonly listeners?: AdminOptions["listeners"];
+  /** What the AsyncAPI document says of the settings. */
+  readonly asyncApi?: AsyncApiSettings | undefined;
+  /** Protocols over WebSocket that the clients' listener serves; those of `upgrades` if left out. */
+  readonly clientsRoutes?: readonly UpgradeRoute[] | undefined;
 }
 
 /** Name of the listener that serves operators alone. */
@@ -269,6 +274,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
         hasChain: chain !== undefined,
         hasConsole: options.console !== undefined,
         openApi: toOpenApi(document),
+        asyncApi: createAsyncApiPage(options),
         isClosing,
         nodeAddress,
         findHolding,
@@ -279,6 +285,13 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   );
   const webSockets = new WebSockets(app, { basePath, logger, budget, routes: options.upgrades ?? [] });
   return { app, webSockets, tails };
+}
+
+function createAsyncApiPage(options: AppOptions): AsyncApiPage {
+  const { asyncApi: settings, clientsRoutes, upgrades, tls, audience } = options;
+  const routes = clientsRoutes ?? upgrades ?? [];
+  const isForOperators = audience === "operators";
+  return new AsyncApiPage({ ...options, settings, routes, isSecure: tls !== undefined, isForOperators });
 }
 
 function createServer(

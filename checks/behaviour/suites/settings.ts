@@ -37,12 +37,16 @@ function describeNames(world: World, running: () => RunningWorld): void {
       expect(take("getEvent", await door.call("getEvent", { eventId: sent.eventId })).topic).toBe(doorName);
     });
 
-    it.each(["/admin/listSubscription", "/health/live", "/health/ready", "/metrics", "/openapi.json"])(
-      "%s is under it",
-      async (path) => {
-        expect((await running().client.http.send({ method: "GET", path })).status).toBe(200);
-      },
-    );
+    it.each([
+      "/admin/listSubscription",
+      "/health/live",
+      "/health/ready",
+      "/metrics",
+      "/openapi.json",
+      "/asyncapi.json",
+    ])("%s is under it", async (path) => {
+      expect((await running().client.http.send({ method: "GET", path })).status).toBe(200);
+    });
 
     it("paths without it do not exist", async () => {
       await using bare = new HttpClient(new URL(running().broker.url).origin);

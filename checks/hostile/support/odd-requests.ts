@@ -184,6 +184,7 @@ function admin(values: OddValues): HttpRequest {
     "/health/live",
     "/metrics",
     "/openapi.json",
+    "/asyncapi.json",
     "/",
   ]);
   const name = random.pick(["groupId", "limit", "prefix", "owner", "host", "cursor", "__proto__", "x"]);

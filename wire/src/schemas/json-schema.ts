@@ -3,9 +3,11 @@ import * as z from "zod";
 /** A JSON Schema (2020-12) as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+type Dialect = "draft-2020-12" | "draft-7";
+
 /** The JSON Schema of a client's input or output, without the `$schema` member: documents name the dialect once. */
-export function toJsonSchema(schema: z.ZodType): JsonSchema {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input", override: boundTuple });
+export function toJsonSchema(schema: z.ZodType, target: Dialect = "draft-2020-12"): JsonSchema {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { target, io: "input", override: boundTuple });
   return rest;
 }
 

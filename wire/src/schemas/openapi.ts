@@ -246,4 +246,7 @@ const adminPaths = {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
   }),
   "/openapi.json": toGet("openapi", "This document.", { 200: toJsonResponse("OpenAPI 3.1.", anyObject) }),
+  "/asyncapi.json": toGet("asyncapi", "What the broker sends: callbacks, tails, MQTT and STOMP.", {
+    200: toJsonResponse("AsyncAPI 3.0.", anyObject),
+  }),
 };

@@ -2,7 +2,18 @@ import type { JsonSchema } from "./json-schema.ts";
 
 const text = { type: "string" };
 
-const parameters: readonly JsonSchema[] = [
+export interface TailParameter {
+  readonly name: string;
+  readonly in: "query" | "header";
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: JsonSchema;
+  readonly style?: string;
+  readonly explode?: boolean;
+}
+
+/** Query and headers of a tail. */
+export const tailParameters: readonly TailParameter[] = [
   {
     name: "topic",
     in: "query",
@@ -68,7 +79,7 @@ export function toTailPath(refusal: JsonSchema) {
       operationId: "tail",
       summary: "Sends events as they come.",
       tags: ["tail"],
-      parameters,
+      parameters: tailParameters,
       responses: {
         200: events,
         400: refused("A parameter is wrong."),

@@ -10,6 +10,7 @@ import { consolePath, wantsPage } from "../shared/console-path.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { addVary } from "../shared/vary.ts";
+import type { AsyncApiPage } from "./async-api.ts";
 import { toSkippedListing } from "./listing.ts";
 import { SharedListing } from "./shared-listing.ts";
 
@@ -24,6 +25,7 @@ export interface AdminOptions {
   readonly logger: Logger;
   readonly metrics: MetricsPage;
   readonly openApi: unknown;
+  readonly asyncApi: AsyncApiPage;
   readonly version: string;
   readonly basePath: string;
   /** The group that a call without groupId means. */
@@ -68,6 +70,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
     }),
   );
   app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
+  app.get("/asyncapi.json", (request, reply) => sendJson(reply, options.asyncApi.render(request.headers.host)));
   // Under a context segment Fastify serves it with and without the last slash.
   app.get("/", (request, reply) => sendIndex(request, reply, options));
 }
@@ -189,6 +192,7 @@ function toIndex({ basePath, version, defaultGroup, hasChain, hasConsole, audien
     ...(hasConsole ? { console: `${basePath}${consolePath}/` } : {}),
     ...(audience === "clients" ? {} : forOperators),
     openapi: `${basePath}/openapi.json`,
+    asyncapi: `${basePath}/asyncapi.json`,
     live: `${basePath}/health/live`,
     ready: `${basePath}/health/ready`,
   };

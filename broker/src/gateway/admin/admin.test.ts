@@ -148,7 +148,7 @@ describe("the rest of admin", () => {
     const index = (await (await fetch(server.url)).json()) as Record<string, string>; // Checked just below.
     expect(index).toMatchObject({ defaultGroup: "1" });
     expect(await (await fetch(`${server.url}/`)).json()).toEqual(index);
-    for (const name of ["subscriptions", "skippedEntries", "openapi", "live", "ready", "metrics"]) {
+    for (const name of ["subscriptions", "skippedEntries", "openapi", "asyncapi", "live", "ready", "metrics"]) {
       expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);
     }
     const document = await (await fetch(`${server.url}/openapi.json`)).json();

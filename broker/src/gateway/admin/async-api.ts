@@ -1,0 +1,89 @@
+import { type AsyncApiSettings, type AsyncServer, createAsyncApi } from "@stele/wire";
+import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
+
+export interface AsyncApiPageOptions {
+  readonly version: string;
+  readonly basePath: string;
+  readonly extensionPrefix: string;
+  /** What the settings say of it; open to everybody if left out. */
+  readonly settings?: AsyncApiSettings | undefined;
+  /** Protocols over WebSocket of the clients' HTTP port. */
+  readonly routes: readonly Pick<UpgradeRoute, "path" | "protocol">[];
+  /** Whether HTTP is served over TLS. */
+  readonly isSecure: boolean;
+  /** Whether the page is at a listener that does not serve clients. */
+  readonly isForOperators: boolean;
+  /** What listens; none is known without. */
+  readonly listeners?: (() => readonly { readonly address: string }[]) | undefined;
+}
+
+const openSettings: AsyncApiSettings = {
+  hasKeys: false,
+  asksCertificates: [],
+  mqttSessionExpirySecondsMax: 0,
+  mqttPayload: "raw",
+  hasMqttPlace: true,
+};
+
+/** Schemes of addresses, as listeners write them. */
+const schemes = new Map<string, Pick<AsyncServer, "kind" | "transport">>([
+  ["mqtt:", { kind: "mqtt", transport: "tcp" }],
+  ["mqtts:", { kind: "mqtt", transport: "tls" }],
+  ["stomp:", { kind: "stomp", transport: "tcp" }],
+  ["stomp+ssl:", { kind: "stomp", transport: "tls" }],
+]);
+
+const kinds = new Map<string, AsyncServer["kind"]>([
+  ["MQTT", "mqtt"],
+  ["STOMP", "stomp"],
+]);
+
+/**
+ * The AsyncAPI document. Its servers have the name by which its reader reaches this broker: an address that is listened on may mean nothing to others,
+ * and whoever may not see the health page does not learn it here.
+ */
+export class AsyncApiPage {
+  readonly #options: AsyncApiPageOptions;
+  readonly #render: ReturnType<typeof createAsyncApi>;
+
+  constructor(options: AsyncApiPageOptions) {
+    this.#options = options;
+    this.#render = createAsyncApi({ ...options, ...(options.settings ?? openSettings) });
+  }
+
+  /** For the reader of a request with this `Host`. */
+  render(host: string | undefined): unknown {
+    return this.#render(this.#serversAt(host ?? "localhost"));
+  }
+
+  #serversAt(host: string): readonly AsyncServer[] {
+    const { basePath, routes, isSecure } = this.#options;
+    const addresses = (this.#options.listeners?.() ?? []).map(({ address }) => new URL(address));
+    const name = host.replace(/:\d*$/, "");
+    const http = { kind: "http", transport: "tcp", host: this.#httpHost(host, addresses), isSecure } as const;
+    return [
+      { ...http, pathname: basePath },
+      ...addresses.flatMap(({ protocol, port }) => {
+        const scheme = schemes.get(protocol);
+        if (scheme === undefined) return [];
+        return [{ ...scheme, host: `${name}:${port}`, pathname: "", isSecure: scheme.transport === "tls" }];
+      }),
+      ...routes.flatMap(({ path, protocol }) => {
+        const kind = kinds.get(protocol);
+        if (kind === undefined) return [];
+        return [{ ...http, kind, transport: "websocket", pathname: `${basePath}${path}` } as const];
+      }),
+    ];
+  }
+
+  /** Operators read it at another port than that of clients, which is the first that listens. */
+  #httpHost(host: string, [first]: readonly URL[]): string {
+    if (!this.#options.isForOperators || first === undefined) return host;
+    return `${host.replace(/:\d*$/, "")}:${first.port === "" ? defaultPort(first) : first.port}`;
+  }
+}
+
+/** URLs leave it out. */
+function defaultPort({ protocol }: URL): string {
+  return protocol === "https:" ? "443" : "80";
+}

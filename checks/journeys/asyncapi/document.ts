@@ -1,0 +1,68 @@
+import { Ajv } from "ajv";
+import formats from "ajv-formats";
+
+/** A message as it came. */
+export interface Arrived {
+  /** Undefined where its protocol says none. */
+  readonly contentType?: string | undefined;
+  readonly headers?: object;
+  readonly payload: unknown;
+}
+
+export interface Server {
+  readonly host: string;
+  readonly protocol: string;
+  readonly pathname?: string;
+}
+
+interface Message {
+  readonly contentType: string;
+  readonly headers?: object;
+}
+
+interface Content {
+  readonly servers: Readonly<Record<string, Server>>;
+  readonly operations: Readonly<Record<string, { readonly messages: readonly { readonly $ref: string }[] }>>;
+  readonly components: { readonly messages: Readonly<Record<string, Message>> };
+}
+
+/** An AsyncAPI document as its readers use it. */
+export class AsyncDocument {
+  readonly #ajv = new Ajv({ strict: false });
+  readonly #content: Content;
+
+  constructor(text: string) {
+    this.#content = JSON.parse(text) as Content; // A test of the broker validates it.
+    formats.default(this.#ajv);
+    this.#ajv.addFormat("base64", /^[A-Za-z0-9+/]*={0,2}$/);
+    this.#ajv.addSchema({ $id: "document", components: this.#content.components });
+  }
+
+  server(name: string): Server {
+    const server = this.#content.servers[name];
+    if (server === undefined) throw new Error(`no server ${name}`);
+    return server;
+  }
+
+  /** Its address as a URL. */
+  urlOf(name: string): URL {
+    const { protocol, host, pathname = "" } = this.server(name);
+    return new URL(`${protocol}://${host}${pathname}`);
+  }
+
+  /** The messages of an operation that this may be. */
+  matchesOf(operation: string, arrived: Arrived): readonly string[] {
+    const references = this.#content.operations[operation]?.messages ?? [];
+    const names = references.map(({ $ref }) => $ref.replace(/.*\//, ""));
+    return names.filter((name) => this.messageFits(name, arrived));
+  }
+
+  /** Whether this may be the message of that name. */
+  messageFits(name: string, { contentType, headers = {}, payload }: Arrived): boolean {
+    const message = this.#content.components.messages[name];
+    if (message === undefined || (contentType !== undefined && contentType !== message.contentType)) return false;
+    const has = (part: string, value: unknown) =>
+      this.#ajv.validate({ $ref: `document#/components/messages/${name}/${part}` }, value);
+    return has("payload", payload) && (message.headers === undefined || has("headers", headers));
+  }
+}

@@ -1,0 +1,98 @@
+import type * as z from "zod";
+import { type JsonSchema, toJsonSchema } from "../json-schema.ts";
+
+/** What clients connect to, and what the broker connects to: the receivers of callbacks. */
+export type ServerKind = "http" | "mqtt" | "stomp" | "receiver";
+
+/** Channels and operations that servers of one kind have, and their messages. Names are those of the document. */
+export interface AsyncPart {
+  readonly kind: ServerKind;
+  readonly channels: Readonly<Record<string, AsyncChannel>>;
+  readonly operations: Readonly<Record<string, AsyncOperation>>;
+  readonly messages: Readonly<Record<string, AsyncMessage>>;
+}
+
+export interface AsyncChannel {
+  /** Null where it is known only to a client. */
+  readonly address: string | null;
+  readonly title: string;
+  readonly description: string;
+  readonly messages: readonly string[];
+  readonly parameters?: JsonSchema;
+}
+
+export interface AsyncOperation {
+  /** Whether the broker sends its messages or receives them. */
+  readonly action: "send" | "receive";
+  readonly channel: string;
+  readonly messages: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly bindings?: JsonSchema;
+  /** The channel and messages of answers. */
+  readonly reply?: { readonly channel: string; readonly messages: readonly string[] };
+}
+
+export interface AsyncMessage {
+  readonly summary: string;
+  readonly contentType: string;
+  /** A schema has a title, which names it among the components. */
+  readonly payload: z.ZodType | JsonSchema;
+  readonly headers?: z.ZodType;
+  readonly bindings?: JsonSchema;
+}
+
+/** Bytes of any kind. */
+export const anyBytes: JsonSchema = { description: "The content of the event, byte for byte." };
+
+/** The dialect of schemas in AsyncAPI 3.0 is a superset of JSON Schema draft 7. */
+export function toAsyncSchema(schema: z.ZodType): JsonSchema {
+  return toJsonSchema(schema, "draft-7");
+}
+
+export const toReference = (path: string): JsonSchema => ({ $ref: `#/${path}` });
+
+/** A channel on the servers of these names. */
+export function toChannel(channel: AsyncChannel, servers: readonly string[]): JsonSchema {
+  const messages = channel.messages.map((name) => [name, toReference(`components/messages/${name}`)]);
+  return {
+    ...channel,
+    messages: Object.fromEntries(messages),
+    servers: servers.map((name) => toReference(`servers/${name}`)),
+  };
+}
+
+export function toOperation({ channel, messages, reply, ...rest }: AsyncOperation): JsonSchema {
+  return { ...rest, ...toPlace({ channel, messages }), ...(reply && { reply: toPlace(reply) }) };
+}
+
+/** Operations refer to the messages of their channel, not to the components (AsyncAPI 3.0.0, "Operation Object"). */
+function toPlace({ channel, messages }: Pick<AsyncOperation, "channel" | "messages">) {
+  return {
+    channel: toReference(`channels/${channel}`),
+    messages: messages.map((message) => toReference(`channels/${channel}/messages/${message}`)),
+  };
+}
+
+export function toMessage(name: string, { payload, headers, ...rest }: AsyncMessage): JsonSchema {
+  const title = titleOf(payload);
+  return {
+    name,
+    ...rest,
+    payload: title === undefined ? payload : toReference(`components/schemas/${title}`),
+    ...(headers && { headers: toAsyncSchema(headers) }),
+  };
+}
+
+/** The schemas of messages, by their titles. */
+export function toSchemas(messages: readonly AsyncMessage[]): JsonSchema {
+  const named = messages.flatMap(({ payload }) => {
+    const title = titleOf(payload);
+    return title === undefined ? [] : [[title, toAsyncSchema(payload as z.ZodType)]]; // It has a title, so it is a schema.
+  });
+  return Object.fromEntries(named);
+}
+
+function titleOf(payload: AsyncMessage["payload"]): string | undefined {
+  return "_zod" in payload ? (payload as z.ZodType).meta()?.title : undefined;
+}

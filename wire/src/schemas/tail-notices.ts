@@ -1,0 +1,22 @@
+import * as z from "zod";
+
+/** Data of the notice `resync`: the chain took back what came after this place. */
+export const tailResyncSchema = z
+  .strictObject({ after: z.string().meta({ pattern: "^@[0-9]+$" }).describe("`@` and the number of a block.") })
+  .meta({ title: "TailResync" });
+
+/** Data of the notice `end`: the broker ends the tail. */
+export const tailEndSchema = z
+  .strictObject({ reason: z.enum(["stopping", "stale", "refused", "failed"]).describe("See docs/tail.md.") })
+  .meta({ title: "TailEnd" });
+
+/** The notice `resync` as a line of NDJSON. */
+export const tailResyncLineSchema = z.strictObject({ resync: tailResyncSchema }).meta({ title: "TailResyncLine" });
+
+/** The notice `end` as a line of NDJSON. */
+export const tailEndLineSchema = z.strictObject({ end: tailEndSchema }).meta({ title: "TailEndLine" });
+
+/** Fields of an event beside its data. */
+export const tailFieldsSchema = z.object({
+  id: z.string().optional().describe("Field of SSE: the eventId. A client comes back with it; NDJSON has no fields."),
+});
