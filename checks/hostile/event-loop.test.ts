@@ -70,7 +70,8 @@ describe("the event loop under every request", () => {
 
   afterAll(() => {
     const longest = delays.toSorted(([, left], [, right]) => right - left).slice(0, 5);
-    console.log(`longest delays: ${longest.map(([name, ms]) => `${ms.toFixed(0)} ms ${name}`).join("; ")}`);
+    const said = longest.map(([name, ms]) => `${ms.toFixed(0)} ms ${name}`).join("; ");
+    process.stdout.write(`longest delays: ${said}\n`);
   });
 
   /** The longest delay of the broker's event loop during an action, as if its thread had never waited for a processor. */

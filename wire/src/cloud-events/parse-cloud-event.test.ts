@@ -60,7 +60,7 @@ describe("a CloudEvent", () => {
     expect(splitCloudEventBatch("[]")).toEqual([]);
   });
 
-  it.each([
+  it.each<readonly [string, string]>([
     ["no id", structured({ id: undefined })],
     ["a blank source", structured({ source: "" })],
     ["another version", structured({ specversion: "0.3" })],
