@@ -1,5 +1,6 @@
 // A receiver of callbacks, in a process of its own: answers 204, and checks that each path gets the sequences of its events in order.
-// Each IPC message is answered with what was received so far; `sequences` asks for the last one of each path too.
+// Each IPC message is answered with what was received so far; `sequences` asks for the last one of each path too,
+// `forget` begins anew.
 import { createServer } from "node:net";
 
 const answer = "HTTP/1.1 204 No Content\r\n\r\n";
@@ -8,11 +9,15 @@ let received = 0;
 let repeats = 0;
 let disorders = 0;
 
+/** Takes one event, or each of a batch. */
 function take(path, body) {
-  const [, sequence] = /"eventId":"[0-9a-f]{8}-(\d+)-/.exec(body) ?? [];
-  if (sequence === undefined) throw new Error(`A notification without an eventId: ${body}`);
+  const found = [...body.matchAll(/"eventId":"[0-9a-f]{8}-(\d+)-/g)];
+  if (found.length === 0) throw new Error(`A notification without an eventId: ${body}`);
+  for (const [, sequence] of found) takeEvent(path, Number(sequence));
+}
+
+function takeEvent(path, next) {
   const last = lastSequences.get(path);
-  const next = Number(sequence);
   if (last !== undefined && next <= last) repeats += 1;
   else {
     if (last !== undefined && next !== last + 1) disorders += 1;
@@ -47,7 +52,15 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on("error", () => socket.destroy());
 });
 
+function forget() {
+  lastSequences.clear();
+  received = 0;
+  repeats = 0;
+  disorders = 0;
+}
+
 process.on("message", (message) => {
+  if (message === "forget") forget();
   const sequences = message === "sequences" ? [...lastSequences] : [];
   process.send({ received, repeats, disorders, paths: lastSequences.size, sequences });
 });

@@ -9,6 +9,7 @@ import { fasterReceivers } from "./figures/faster-receivers.mjs";
 import { gas } from "./figures/gas.mjs";
 import { mqtt } from "./figures/mqtt.mjs";
 import { nats } from "./figures/nats.mjs";
+import { replay } from "./figures/replay.mjs";
 import { revocation } from "./figures/revocation.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { starts } from "./figures/starts.mjs";
@@ -54,6 +55,7 @@ const measurements = [
   tail,
   callbacks,
   fasterReceivers,
+  replay,
   admin,
   stored,
   starts,
