@@ -33,6 +33,7 @@ const pythonClients = {
   "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",
   "stomp.py": "import stomp",
   "cloudevents 2": "import cloudevents.core.formats.json",
+  standardwebhooks: "import standardwebhooks",
   "openapi-python-client": "import openapi_python_client",
 };
 for (const [name, statement] of Object.entries(pythonClients)) {

@@ -10,6 +10,9 @@ export interface Params {
   readonly subscriptionId?: string;
   readonly offset?: string;
   readonly secret?: string;
+  readonly format?: string;
+  readonly batch?: number;
+  readonly batchMs?: number;
   readonly eventId?: string;
   readonly pageIndex?: number;
   readonly pageSize?: number;

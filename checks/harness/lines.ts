@@ -4,7 +4,7 @@ export type Line = { readonly what: string } & Readonly<Record<string, unknown>>
 /** The reports of one client, in the order of their arrival. */
 export class Lines {
   readonly #lines: Line[] = [];
-  #wake = (): void => {};
+  readonly #waiting = new Set<() => void>();
   #isEnded = false;
 
   push(line: Line): void {
@@ -26,8 +26,13 @@ export class Lines {
       const error = this.#take("error");
       if (error !== undefined) throw new Error(`the client failed before ${what}: ${JSON.stringify(error)}`);
       if (this.#isEnded) throw new Error(`the client ended before it said ${what}`);
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
   }
 
   #take(what: string): Line | undefined {

@@ -1,5 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { type Line, Lines } from "./lines.ts";
+import { execFileSync } from "node:child_process";
+import { Script } from "./script.ts";
 
 /** A Python with the clients of the journeys; where the variable names one, no test with them may be left out. */
 const chosen = process.env["CHECKS_PYTHON"];
@@ -20,30 +20,10 @@ export function canImport(statement: string, program = python): boolean {
   }
 }
 
-/** A script that reads orders from its standard input and prints what it sees, as JSON, a line each. */
-export class PythonScript {
-  readonly lines = new Lines();
-  readonly #child: ChildProcess;
-
+/** A script with one of these Pythons. */
+export class PythonScript extends Script {
   constructor(file: string, args: readonly string[], program = python) {
     // stomp.py asks the resolver for every name of this machine unless the variable is set.
-    const env = { ...process.env, STOMP_SKIP_HOSTNAME_SCAN: "1" };
-    this.#child = spawn(program, [file, ...args], { env, stdio: ["pipe", "pipe", "inherit"] });
-    let text = "";
-    this.#child.stdout?.on("data", (chunk: Buffer) => {
-      text += chunk.toString();
-      const lines = text.split("\n");
-      text = lines.pop() ?? "";
-      for (const line of lines) this.lines.push(JSON.parse(line) as Line); // The scripts print nothing else.
-    });
-    this.#child.once("close", () => this.lines.end());
-  }
-
-  do(order: string, fields: object = {}): void {
-    this.#child.stdin?.write(`${JSON.stringify({ do: order, ...fields })}\n`);
-  }
-
-  kill(): void {
-    this.#child.kill("SIGKILL");
+    super(program, [file, ...args], { STOMP_SKIP_HOSTNAME_SCAN: "1" });
   }
 }

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Client } from "../harness/client.ts";
+import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { createAsymmetric, createSymmetric, createText, type Keys } from "./webhooks/keys.ts";
+import { orderOf } from "./webhooks/order-of.ts";
+import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
+
+/** How many events the publisher is ahead of the slowest receiver, at most. */
+const aheadMax = 40;
+const topicCount = 4;
+/** Requests that each subscription gets between the steps of a rotation, at least. */
+const requestsBetween = 20;
+
+const shapes = [
+  { path: "rest", subscribe: "subscribe", params: {} },
+  { path: "rpc", subscribe: "subscribeByRpc", params: {} },
+  { path: "cloudevents", subscribe: "subscribe", params: { format: "cloudevents" } },
+  { path: "batches", subscribe: "subscribe", params: { format: "cloudevents", batch: 10 } },
+] as const;
+
+const running = useWorld(embeddedWorld);
+const receivers: WebhookReceiver[] = [];
+beforeAll(async () => {
+  for (const language of languages.filter(({ canRun }) => canRun)) {
+    receivers.push(await WebhookReceiver.start(language, null));
+  }
+});
+afterAll(() => {
+  for (const receiver of receivers) receiver[Symbol.dispose]();
+});
+
+it("receivers that change their secrets during rotations under load refuse nothing and lose nothing", async () => {
+  const { client } = running();
+  const load = new Load(client);
+  await load.open();
+  const parties = await Promise.all(receivers.map((receiver) => Party.create(client, receiver)));
+  await load.during(async () => {
+    for (let round = 0; round < 4; round += 1) await Promise.all(parties.map((party) => party.rotate(round)));
+  });
+  for (const { receiver } of parties) {
+    expect(receiver.requests.filter(({ status }) => status >= 300)).toEqual([]);
+    for (const { path } of shapes) expect(load.byTopic(receiver.eventsOf(path))).toEqual(load.published);
+  }
+});
+
+/** A receiver with a subscription for each shape, all of one secret. */
+class Party {
+  readonly receiver: WebhookReceiver;
+  readonly #client: Client;
+  #ids: readonly string[] = [];
+
+  private constructor(client: Client, receiver: WebhookReceiver) {
+    this.#client = client;
+    this.receiver = receiver;
+  }
+
+  static async create(client: Client, receiver: WebhookReceiver): Promise<Party> {
+    const party = new Party(client, receiver);
+    const { secret, key } = createSymmetric();
+    await receiver.verifyWith(key);
+    const subscribe = ({ path, subscribe: name, params }: (typeof shapes)[number]): Promise<string> =>
+      client[name]({ topic: "rotation/+", url: receiver.urlOf(path), offset: "OFFSET_FIRST", secret, ...params });
+    party.#ids = await Promise.all(shapes.map(subscribe));
+    return party;
+  }
+
+  /** The receiver changes its key after the broker has changed the secret, while both sign. */
+  async rotate(round: number): Promise<void> {
+    const { secret, key } = this.#next(round);
+    await this.#see("requests before the rotation", 1);
+    await Promise.all(this.#ids.map((id) => orderOf(this.#client, id)("change", { secret })));
+    await this.#see("requests with both signatures", 2);
+    await this.receiver.verifyWith(key);
+    await this.#see("requests after the receiver has changed its key", 2);
+  }
+
+  #next(round: number): Keys {
+    const kinds = [createSymmetric, createText, this.receiver.verifiesAsymmetric ? createAsymmetric : createSymmetric];
+    return (kinds[round % kinds.length] ?? createSymmetric)();
+  }
+
+  /** Waits until each subscription has got more requests with at least so many signatures. */
+  async #see(what: string, signatures: number): Promise<void> {
+    const { receiver } = this;
+    const from = receiver.requests.length;
+    await receiver.waitFor(what, () => {
+      const seen = receiver.requests.slice(from).filter((request) => request.signatures.length >= signatures);
+      return shapes.every(
+        ({ path }) => seen.filter((request) => request.path === `/${path}`).length >= requestsBetween,
+      );
+    });
+  }
+}
+
+/** Publishes to several topics at once, as fast as the receivers take it. */
+class Load {
+  /** Identifiers of events by topic, in order. */
+  readonly published: string[][] = Array.from({ length: topicCount }, () => []);
+  readonly #client: Client;
+  #isOver = false;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async open(): Promise<void> {
+    for (let topic = 0; topic < topicCount; topic += 1) await this.#client.open(nameOf(topic));
+  }
+
+  /** Publishes until the work is done, and returns when the receivers have everything. */
+  async during(work: () => Promise<void>): Promise<void> {
+    const publishing = this.published.map((ids, topic) => this.#publish(topic, ids));
+    try {
+      await work();
+    } finally {
+      this.#isOver = true;
+      await Promise.all(publishing);
+    }
+    await until("every receiver has everything", () => this.#ahead === 0);
+  }
+
+  /** Identifiers by topic. */
+  byTopic(events: readonly { readonly id: string; readonly topic: string }[]): readonly (readonly string[])[] {
+    return this.published.map((_, topic) =>
+      events.filter((event) => event.topic === nameOf(topic)).map(({ id }) => id),
+    );
+  }
+
+  async #publish(topic: number, ids: string[]): Promise<void> {
+    while (!this.#isOver) {
+      const { eventId } = await this.#client.publish(nameOf(topic), `{"n":${ids.length}}`, { "svc-format": "json" });
+      ids.push(eventId);
+      await until("the receivers follow", () => this.#isOver || this.#ahead < aheadMax);
+    }
+  }
+
+  get #ahead(): number {
+    const counts = receivers.flatMap((receiver) => shapes.map(({ path }) => receiver.countOf(path)));
+    return this.published.reduce((sum, ids) => sum + ids.length, 0) - Math.min(...counts);
+  }
+}
+
+function nameOf(topic: number): string {
+  return `rotation/${topic}`;
+}

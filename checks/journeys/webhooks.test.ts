@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import type { Params } from "../harness/doors.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
+import { createAsymmetric, createSymmetric, createText, type Keys } from "./webhooks/keys.ts";
+import { orderOf } from "./webhooks/order-of.ts";
+import { languages, type SeenEvent, useWebhookReceiver, type WebhookReceiver } from "./webhooks/webhook-receiver.ts";
+
+interface Form {
+  readonly name: string;
+  /** Over which interface the subscription is made. */
+  readonly subscribe: "subscribe" | "subscribeByRpc";
+  readonly params: Params;
+  /** Content type of each request. */
+  readonly types: readonly string[];
+  /** What the receiver understands. */
+  readonly kind: string;
+  /** Events of each request. */
+  readonly sizes: readonly number[];
+}
+
+const json = "application/json";
+const [three, one] = [[1, 1, 1], [3]];
+const rest = { subscribe: "subscribe", kind: "event" } as const;
+const rpc = { subscribe: "subscribeByRpc", kind: "onEvent" } as const;
+const plain = { types: [json, json, json], sizes: three, params: {} };
+// A batch that is full does not wait.
+const batch = { types: [json], sizes: one, params: { batch: 3, batchMs: 60_000 } };
+const structured = {
+  ...plain,
+  subscribe: "subscribe",
+  kind: "cloudevents",
+  types: plain.types.map(() => "application/cloudevents+json"),
+  params: { format: "cloudevents" },
+} as const;
+const binaryParams = { format: "cloudevents-binary" };
+
+const forms: readonly Form[] = [
+  { name: "the RESTful form", ...rest, ...plain },
+  { name: "the JsonRPC form", ...rpc, ...plain },
+  { name: "batches in the RESTful form", ...rest, ...batch },
+  { name: "batches in the JsonRPC form", ...rpc, ...batch, kind: "onEvents" },
+  { name: "structured CloudEvents", ...structured },
+  { name: "structured CloudEvents of JSON-RPC", ...structured, subscribe: "subscribeByRpc" },
+  { name: "binary CloudEvents, which the secret makes structured", ...structured, params: binaryParams },
+  {
+    name: "batches of CloudEvents",
+    ...structured,
+    ...batch,
+    types: ["application/cloudevents-batch+json"],
+    params: { ...structured.params, ...batch.params },
+  },
+];
+
+/** Contents of each type that a CloudEvent has. */
+const contents = [
+  { content: Buffer.from('{"n":1,"s":"grün \u{1F642}"}'), format: "json", type: json },
+  { content: Buffer.from("grüße \u{1F642}\r\n"), format: "text/plain", type: "text/plain" },
+  { content: Buffer.from([0xff, 0x00, 0xfe]), format: "application/octet-stream", type: "application/octet-stream" },
+];
+const binary: Form = {
+  ...structured,
+  name: "binary CloudEvents",
+  types: contents.map(({ type }) => type),
+  params: binaryParams,
+};
+
+const secrets = [
+  { name: "whsec_", create: createSymmetric, isSymmetric: true },
+  { name: "any text", create: createText, isSymmetric: true },
+  { name: "whsk_", create: createAsymmetric, isSymmetric: false },
+];
+
+const running = useWorld(embeddedWorld);
+let hooks = 0;
+
+for (const language of languages) {
+  describe.runIf(language.canRun)(language.name, () => {
+    const receiver = useWebhookReceiver(language);
+    const able = secrets.filter(({ isSymmetric }) => isSymmetric || language.verifiesAsymmetric);
+
+    describe.each(able)("with a secret $name", ({ create }) => {
+      it.each(forms)("verify and read $name", (form) => checkForm(form, receiver(), create()));
+    });
+
+    it("read binary CloudEvents, which no secret signs", () => checkForm(binary, receiver()));
+
+    it("refuse what another secret signs", async () => {
+      const { client } = running();
+      const hook = toHook();
+      await receiver().verifyWith(createSymmetric().key);
+      await client.open(hook.topic);
+      const { secret } = createSymmetric();
+      const id = await client.subscribe({ topic: hook.topic, url: receiver().urlOf(hook.path), secret });
+      await client.publish(hook.topic, "{}");
+      await receiver().waitFor("a request", () => receiver().requestsTo(hook.path).length > 0);
+      const [request] = receiver().requestsTo(hook.path);
+      expect(request).toMatchObject({ status: 401, error: expect.stringMatching("No matching signature") });
+      await client.unSubscribe(id);
+    });
+  });
+}
+
+/** Delivers three events that were published before, then a test event. */
+async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Promise<void> {
+  const { client }: RunningWorld = running();
+  await receiver.verifyWith(keys?.key ?? null);
+  const { topic, path } = toHook();
+  await client.open(topic);
+  const published = await publishContents(topic);
+  const place = { topic, url: receiver.urlOf(path), offset: "OFFSET_FIRST", ...(keys && { secret: keys.secret }) };
+  const id = await client[form.subscribe]({ ...place, ...form.params });
+  await receiver.waitFor("all requests", () => receiver.requestsTo(path).length >= form.sizes.length);
+  const requests = receiver.requestsTo(path);
+  expect(receiver.eventsOf(path)).toEqual(published);
+  expect(requests.map(({ type }) => type)).toEqual(form.types);
+  expect(requests.map(({ events }) => events.length)).toEqual(form.sizes);
+  for (const request of requests) expect(request).toMatchObject({ kind: form.kind });
+  expect(await orderOf(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
+  await receiver.waitFor("the test event", () => receiver.requestsTo(path).at(-1)?.kind === "ping");
+}
+
+async function publishContents(topic: string): Promise<readonly SeenEvent[]> {
+  const published: SeenEvent[] = [];
+  const colour = 'gr"ü n%';
+  for (const { content, format } of contents) {
+    const extensions = { "svc-format": format, "svc-colour": colour };
+    const { eventId: id } = await running().client.publish(topic, content, extensions);
+    published.push({ id, topic, content: content.toString("base64"), colour });
+  }
+  return published;
+}
+
+/** A topic and a path of their own. */
+function toHook(): { readonly topic: string; readonly path: string } {
+  hooks += 1;
+  return { topic: `webhooks/a 50% b/${hooks}`, path: `hook-${hooks}` };
+}

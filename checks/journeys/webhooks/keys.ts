@@ -1,0 +1,27 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+
+/** The secret of a subscription, and the key with which its receiver verifies. */
+export interface Keys {
+  readonly secret: string;
+  readonly key: string;
+}
+
+export function createSymmetric(): Keys {
+  return toKeys(`whsec_${randomBytes(32).toString("base64")}`);
+}
+
+export function createText(): Keys {
+  return toKeys(`correct horse ${randomBytes(8).toString("hex")}`);
+}
+
+/** Both keys are the last 32 bytes of their encodings (RFC 8410, sections 4 and 7). */
+export function createAsymmetric(): Keys {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
+  const bytes = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
+  return { secret: `whsk_${seed.toString("base64")}`, key: `whpk_${bytes.toString("base64")}` };
+}
+
+function toKeys(secret: string): Keys {
+  return { secret, key: secret };
+}

@@ -1,0 +1,15 @@
+import type { Client } from "../../harness/client.ts";
+
+/** Gives orders for a subscription by the admin API. @throws Error if one is refused. */
+export function orderOf(client: Client, id: string): (name: string, body?: object) => Promise<unknown> {
+  return async (name, body = {}) => {
+    const answer = await client.http.send({
+      method: "POST",
+      path: `/admin/v1/subscriptions/${id}/${name}`,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (answer.status !== 200) throw new Error(`${name}: ${answer.status} ${answer.text}`);
+    return answer.json();
+  };
+}
