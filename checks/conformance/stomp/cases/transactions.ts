@@ -33,7 +33,7 @@ export const transactionCases: readonly Case[] = [
     },
   },
   {
-    name: "a COMMIT of which one SEND is refused publishes none",
+    name: "a COMMIT publishes nothing if one of its SENDs is refused",
     holds: { ...atomic, ...since11("begin-2", "send-3", "error-2") },
     run: async (context) => {
       const subscriber = await context.subscribed();
