@@ -120,7 +120,6 @@ export const unheld: Readonly<Record<4 | 5, Readonly<Record<string, string>>>> =
   4: {
     "2.3.1-2": client,
     "3.1.2-23": client,
-    "3.2.2-6": "every refusal has a return code",
     "3.8.3-2": "wildcards are supported",
     "4.5.0-2": client,
     "4.6.0-4": "held by the unit tests of engine/session: releases go in the order of PUBREC",

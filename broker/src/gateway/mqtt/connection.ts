@@ -261,10 +261,12 @@ export class Connection {
     logger.info("MQTT connection refused", { reason: messageOf(error) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
     this.#parts.metrics.answered("connack", reasonCode);
-    const encode = (own: Properties): Buffer =>
-      encodeConnack({ isSessionPresent: false, reasonCode: code, properties: own }, version);
-    const bytes = encodeWithReason(encode, messageOf(error), packetBytesMax);
-    if (bytes.length <= packetBytesMax) this.#write(bytes);
+    if (code !== undefined) {
+      const encode = (own: Properties): Buffer =>
+        encodeConnack({ isSessionPresent: false, reasonCode: code, properties: own }, version);
+      const bytes = encodeWithReason(encode, messageOf(error), packetBytesMax);
+      if (bytes.length <= packetBytesMax) this.#write(bytes);
+    }
     this.#close(false);
   }
 

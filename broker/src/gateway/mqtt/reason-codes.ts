@@ -62,8 +62,11 @@ export function toConnectCode(error: BrokerError): number {
   return error.kind === "unauthenticated" ? reason.badCredential : toReasonCode(error);
 }
 
-/** Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0. */
-export function toReturnCode(reasonCode: number): number {
+/**
+ * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0; undefined where none fits, such as for a will that is refused: then the
+ * connection closes without a CONNACK [MQTT-3.2.2-6].
+ */
+export function toReturnCode(reasonCode: number): number | undefined {
   switch (reasonCode) {
     case reason.success:
       return 0;
@@ -75,7 +78,13 @@ export function toReturnCode(reasonCode: number): number {
       return 4;
     case reason.notAuthorized:
       return 5;
-    default:
+    case reason.unspecified:
+    case reason.implementationSpecific:
+    case reason.serverUnavailable:
+    case reason.shuttingDown:
+    case reason.quotaExceeded:
       return 3;
+    default:
+      return undefined;
   }
 }

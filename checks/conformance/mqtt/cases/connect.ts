@@ -86,6 +86,18 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
+    name: "a will whose topic nobody may publish to is refused, without a CONNACK where no return code fits",
+    v4: ["3.2.2-6"],
+    v5: ["3.2.2-6", "3.2.2-7"],
+    run: async (context) => {
+      const peer = await context.open();
+      const will = { topic: "/", payload: Buffer.from("w"), qos: 0, retain: false };
+      peer.send({ cmd: "connect", clientId: context.clientId("will"), clean: true, keepalive: 0, will });
+      if (context.version === 5) expect(await peer.next("connack")).toMatchObject({ reasonCode: 0x90 });
+      await peer.closes();
+    },
+  },
+  {
     name: "the reason in words of a CONNACK stays within Maximum Packet Size",
     v5: ["3.2.2-19", "3.2.2-20"],
     run: async (context) => {
