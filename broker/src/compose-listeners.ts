@@ -35,6 +35,7 @@ interface ListenerOptions {
   readonly listeners: () => readonly ListenerAddress[];
   /** How long requests in progress may take when the broker stops. */
   readonly closeDeadlineMs: number;
+  readonly endOrders: () => void;
 }
 
 interface HttpOptions extends ListenerOptions {
@@ -151,6 +152,7 @@ function createHttp(
     trustedProxies: config.trustedProxies,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
+    endOrders: options.endOrders,
   });
   metrics.watchHttpConnections(server.name, () => server.connections);
   return server;

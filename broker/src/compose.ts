@@ -122,7 +122,8 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
   let addresses: readonly ListenerAddress[] = [];
   const parts = { broker: broker.calls, operator: broker.operator, chain, metrics, logger, randomness };
-  const listeners = createListeners(config, { ...parts, closeDeadlineMs, listeners: () => addresses });
+  const endOrders = (): void => void broker.runningOrders.stop(closeDeadlineMs);
+  const listeners = createListeners(config, { ...parts, closeDeadlineMs, endOrders, listeners: () => addresses });
   cleanup.add(() => closeAll(listeners));
   // From its first answer on, a client may rely on the data in the folder.
   engine.confirm();
@@ -184,7 +185,7 @@ export async function startEngine(
   const { store, cluster, storeFile } = createSharedServices(config, parts);
   const metrics = createMetrics();
   const sink = createSink(config, { metrics, cleanup });
-  cleanup.add(() => sink.stop());
+  cleanup.add(() => sink.stop(graceMs()));
   const ledgers = await createLedgers(groups, {
     folder,
     secrets,

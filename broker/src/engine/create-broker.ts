@@ -44,6 +44,7 @@ import { DeliveryLag } from "./operate/delivery-lag.ts";
 import { Figures, lagOf } from "./operate/figures.ts";
 import { HeldSubscriptions } from "./operate/held-subscriptions.ts";
 import type { Operator } from "./operate/operator.ts";
+import { RunningOrders } from "./operate/running-orders.ts";
 import { Inlet } from "./publish/inlet.ts";
 import { createNodesView } from "./publish/nodes-view.ts";
 import { EventQuery } from "./query/event-query.ts";
@@ -89,6 +90,7 @@ interface EngineDependencies extends EngineOptions {
 class Engine implements RunningBroker {
   readonly calls: Broker;
   readonly operator: Operator;
+  readonly runningOrders: RunningOrders;
   readonly #options: EngineDependencies;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
@@ -116,7 +118,7 @@ class Engine implements RunningBroker {
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: EngineDependencies) {
-    this.#options = options;
+    [this.#options, this.runningOrders] = [options, new RunningOrders(options)];
     const { access, rings, trail, topicQuota } = createAccess(options, (changed) => watch.check(changed));
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
     [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, ...this.#health })];
@@ -167,7 +169,7 @@ class Engine implements RunningBroker {
     const [health, nodes] = [this.#health, options.cluster];
     const proofs = new ProofQuery({ ...parts, events, inspectBlock: (...place) => this.#inspectBlock(...place) });
     const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, trail };
-    this.operator = createOperator({ ...operating, sessions: this.#sessions });
+    this.operator = createOperator({ ...operating, sessions: this.#sessions, runningOrders: this.runningOrders });
     const guarded = new GuardedBroker({
       ...serving,
       topicQuota,

@@ -12,6 +12,7 @@ import type { GroupLifeOptions } from "./group-life.ts";
 import type { ScrubReport } from "./integrity/scrubber.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Operator } from "./operate/operator.ts";
+import type { RunningOrders } from "./operate/running-orders.ts";
 
 /** What a node needs to share its store with others. */
 export interface ClusterOptions {
@@ -47,6 +48,8 @@ export interface RunningBroker {
   readonly calls: Broker;
   /** What operators ask by the admin API. */
   readonly operator: Operator;
+  /** Orders that wait for receivers. `stop` ends them too, but then their callers may get no answer. */
+  readonly runningOrders: Pick<RunningOrders, "stop">;
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**

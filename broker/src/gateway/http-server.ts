@@ -85,6 +85,8 @@ export interface HttpServerOptions {
   readonly closeDelayMs?: number | undefined;
   /** How long requests in progress may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
+  /** Called when a closing server accepts no more: ends the orders that wait for receivers, so that their callers get answers in time. */
+  readonly endOrders?: (() => void) | undefined;
   /** Protocols over WebSocket; none when left out. */
   readonly upgrades?: readonly UpgradeRoute[] | undefined;
   /** Serves over TLS where given. */
@@ -121,6 +123,7 @@ export class HttpServer implements Listener {
   readonly #logger: Logger;
   readonly #closeDelayMs: number;
   readonly #closeDeadlineMs: number;
+  readonly #endOrders: () => void;
   readonly #certificate: RenewedCertificate | undefined;
   #isClosing = false;
   #connections = 0;
@@ -131,6 +134,7 @@ export class HttpServer implements Listener {
     this.#logger = options.logger;
     this.#closeDelayMs = options.closeDelayMs ?? 0;
     this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
+    this.#endOrders = options.endOrders ?? (() => {});
     const { certificate: files, logger } = options;
     this.#certificate = files && new RenewedCertificate({ files, protocol: "HTTP", logger });
     const resolved = { ...options, basePath: this.#basePath, tls: this.#certificate?.serverOptions };
@@ -175,6 +179,7 @@ export class HttpServer implements Listener {
     if (isFirst && this.#closeDelayMs > 0) await this.#serveOn();
     this.#webSockets.drain();
     this.#tails?.endAll();
+    this.#endOrders();
     // A connection whose last request ends after the server has closed would be kept alive otherwise.
     const poll = setInterval(() => {
       this.#app.server.closeIdleConnections();

@@ -79,5 +79,6 @@ export interface Sink {
   attempt(notification: Notification, signal: AttemptSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
   /** Sends an event that is none, once, as an event is sent: a receiver that takes it can take events. Never throws because of the receiver. */
   test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome>;
-  stop(): Promise<void>;
+  /** Sends nothing more. Attempts in progress have `graceMs`; then they are aborted. */
+  stop(graceMs: number): Promise<void>;
 }

@@ -15,6 +15,7 @@ import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import { Deadline } from "../time.ts";
 import type { LettersOrder, LettersResult, OrderResult } from "./calls.ts";
+import type { OrderSignals } from "./running-orders.ts";
 
 export interface DeadLetterOrdersOptions
   extends Pick<AttemptsOptions, "sink" | "clock" | "metrics" | "history" | "logger"> {
@@ -31,11 +32,12 @@ export interface DeadLetterOrdersOptions
 const redeliverMsMax = 30_000;
 
 /** What the calls about one subscription share. */
-interface Run {
+export interface LettersRun {
   /** The subscription as it is now: an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
   readonly find: () => Promise<CallbackSubscription>;
   readonly group: Group;
   readonly slices: Pauses;
+  readonly signals: OrderSignals;
 }
 
 /** What became of dead letters. */
@@ -63,7 +65,7 @@ export class DeadLetterOrders {
   }
 
   /** @throws BrokerError 100300 to 100303 for the event; 100702 where the owner has no right to it any more; 100507. */
-  async carryOut(id: SubscriptionId, order: LettersOrder, run: Run): Promise<OrderResult> {
+  async carryOut(id: SubscriptionId, order: LettersOrder, run: LettersRun): Promise<OrderResult> {
     return this.#turns.run(id, async () => {
       const due = await this.#listDue(id, order);
       const { events, failure } = await (order.kind === "discard" ? this.#discard(due) : this.#redeliver(due, run));
@@ -79,18 +81,21 @@ export class DeadLetterOrders {
   }
 
   /** By position. A receiver that refuses one event may take the next; one that is gone, or asks for a pause, gets no more. */
-  async #redeliver(due: readonly DeadLetter[], run: Run): Promise<Done> {
-    using deadline = new Deadline(this.#options.clock, redeliverMsMax);
+  async #redeliver(due: readonly DeadLetter[], run: LettersRun): Promise<Done> {
+    const { clock } = this.#options;
+    using stopping = new Deadline(clock, redeliverMsMax, run.signals.stopping);
+    using aborting = new Deadline(clock, redeliverMsMax, run.signals.aborting);
+    const signals = { stopping: stopping.signal, aborting: aborting.signal };
     let events = 0;
     let failure: LettersResult["failure"];
     for (const letter of due) {
       await run.slices.pause();
-      const outcome = await this.#attempt(letter, run, deadline.signal);
-      if (outcome.status === "withheld" || deadline.signal.aborted) break;
+      const outcome = await this.#attempt(letter, { ...run, signals });
       if (outcome.status === "accepted") {
         events += await this.#delivered(letter);
         continue;
       }
+      if (outcome.status === "withheld" || signals.aborting.aborted) break;
       failure = { eventId: letter.eventId, reason: outcome.reason };
       await this.#failed(letter, outcome.reason);
       if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
@@ -98,19 +103,18 @@ export class DeadLetterOrders {
     return { events, ...(failure !== undefined && { failure }) };
   }
 
-  async #attempt(letter: DeadLetter, { find, group }: Run, signal: AbortSignal): Promise<AttemptOutcome> {
+  async #attempt(letter: DeadLetter, { find, group, signals }: LettersRun): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
     const subscription = await find();
     this.#checkRight(subscription, letter);
     const event = await events.get(group, letter.eventId);
     const origins = isCloudEvent(subscription.delivery.options)
-      ? [group.origins.find(event) ?? (await group.origins.load(event, signal))]
+      ? [group.origins.find(event) ?? (await group.origins.load(event, signals.stopping))]
       : undefined;
-    await access.callbackTurnOf(subscription)(signal);
+    await access.callbackTurnOf(subscription)(signals.stopping);
     const addressee = { target: toTarget(subscription), eventIds, names: access.namesFor(subscription) };
     const mayStart = (): boolean => access.mayDeliver(subscription) && access.receiverOf(subscription)(letter.topic);
-    const signals = { stopping: signal, aborting: signal, mayStart };
-    return attempt(this.#options, toNotification(addressee, [event], origins), signals);
+    return attempt(this.#options, toNotification(addressee, [event], origins), { ...signals, mayStart });
   }
 
   #checkRight(subscription: CallbackSubscription, { topic }: DeadLetter): void {

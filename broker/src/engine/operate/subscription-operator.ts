@@ -27,10 +27,11 @@ import type { Ownership } from "../subscribe/ownership.ts";
 import { SubscriptionQuota } from "../subscribe/subscription-quota.ts";
 import { Deadline } from "../time.ts";
 import type { LettersOrder, OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
-import { DeadLetterOrders, type DeadLetterOrdersOptions } from "./dead-letter-orders.ts";
+import { DeadLetterOrders, type DeadLetterOrdersOptions, type LettersRun } from "./dead-letter-orders.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { findNextMatch } from "./next-match.ts";
 import type { Places } from "./places.ts";
+import { type RunningOrders, stoppingError } from "./running-orders.ts";
 
 /** Tries of an order whose subscription changes its owner, or whose index rolls back, meanwhile. */
 const triesMax = 10;
@@ -52,6 +53,7 @@ export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omi
   readonly limits: EngineLimits;
   /** Called after a subscription was paused or resumed. */
   readonly onHeld: () => void;
+  readonly runningOrders: RunningOrders;
   /** Held by all calls that change a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
 }
@@ -102,11 +104,12 @@ export class SubscriptionOperator {
   /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; of a place as {@link Places.find}. */
   async order(text: string, call: CountedOrder): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
-    if (call.order.kind === "test") return this.#test(id, call.isDryRun);
-    if (call.isDryRun) return this.#judgeOne(id, call);
-    if (isForLetters(call.order)) return this.#orderLetters(id, call.order, call.slices);
+    const { turns, ownership, runningOrders } = this.#options;
+    const { order, slices, isDryRun } = call;
+    if (order.kind === "test") return runningOrders.run(({ aborting }) => this.#test(id, isDryRun, aborting));
+    if (isDryRun) return this.#judgeOne(id, call);
+    if (isForLetters(order)) return runningOrders.run((signals) => this.#orderLetters(id, order, { slices, signals }));
     const first = await this.#aim(await this.#findCurrent(id), call);
-    const { turns, ownership } = this.#options;
     return turns.run(id, async () => {
       let aim = first;
       for (let tries = 0; tries < triesMax; tries += 1) {
@@ -148,13 +151,17 @@ export class SubscriptionOperator {
     return { id, count: () => due };
   }
 
-  async #orderLetters(id: SubscriptionId, order: LettersOrder, slices: Pauses): Promise<OrderResult> {
+  async #orderLetters(
+    id: SubscriptionId,
+    order: LettersOrder,
+    parts: Pick<LettersRun, "slices" | "signals">,
+  ): Promise<OrderResult> {
     const find = async (): Promise<CallbackSubscription> => {
       const found = toCallback(await this.#find(id));
       checkState(found, order);
       return found;
     };
-    return this.#letters.carryOut(id, order, { find, slices, group: this.#groupOf(await find()) });
+    return this.#letters.carryOut(id, order, { ...parts, find, group: this.#groupOf(await find()) });
   }
 
   async #judgeOne(id: SubscriptionId, call: CountedOrder): Promise<OrderResult> {
@@ -168,14 +175,16 @@ export class SubscriptionOperator {
   }
 
   /** Whatever its state: who set a receiver up wants to know before it is resumed. */
-  async #test(id: SubscriptionId, isDryRun: boolean): Promise<OrderResult> {
+  async #test(id: SubscriptionId, isDryRun: boolean, aborting: AbortSignal): Promise<OrderResult> {
     const { sink, clock } = this.#options;
     const found = toCallback(await this.#find(id));
     checkState(found, { kind: "test" });
     if (isDryRun) return { id, events: 0 };
     const startedAt = clock.monotonic();
-    using deadline = new Deadline(clock, testMsMax);
+    using deadline = new Deadline(clock, testMsMax, aborting);
     const { outcome, answer } = await sink.test({ id, ...found.delivery }, deadline.signal);
+    // This says nothing about the receiver.
+    if (aborting.aborted && answer === undefined) throw stoppingError();
     const test: TestResult = {
       outcome: outcome.status,
       status: answer?.status,

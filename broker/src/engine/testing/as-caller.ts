@@ -19,7 +19,9 @@ type CallsOfOne = {
 };
 
 /** An engine whose calls all come from one caller. */
-export type CalledBroker = CallsOfOne & Pick<Broker, "authenticate" | "mayConnect"> & Omit<RunningBroker, "calls">;
+export type CalledBroker = CallsOfOne &
+  Pick<Broker, "authenticate" | "mayConnect"> &
+  Omit<RunningBroker, "calls" | "runningOrders">;
 
 export function asCaller(broker: RunningBroker, caller: Caller = testCaller): CalledBroker {
   const { calls } = broker;

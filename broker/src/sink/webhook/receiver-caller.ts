@@ -94,10 +94,14 @@ export class ReceiverCaller {
     }
   }
 
-  /** Waits for the calls in progress, each of which has its deadline, then closes every connection. */
-  async stop(): Promise<void> {
+  /** Ends all waits. Calls in progress have `graceMs`; then it cancels them. Returns when every connection is closed. */
+  async stop(graceMs: number): Promise<void> {
     const closed = this.#pool.close();
+    const cancelTimer = this.#clock.after(graceMs, () => {
+      for (const exchange of this.#underWay) exchange.cancel(stopped);
+    });
     await Promise.all([...this.#underWay].map((exchange) => exchange.end));
+    cancelTimer();
     await closed;
   }
 

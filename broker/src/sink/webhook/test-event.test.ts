@@ -40,6 +40,15 @@ describe("a test event", () => {
     expect(outcome).toHaveProperty("reason", expect.stringContaining("did not agree to be called"));
     expect(receiver.requests.map(({ method }) => method)).toEqual(["OPTIONS"]);
   });
+
+  test("ends with its signal while the receiver is asked for its consent", async () => {
+    const ending = new AbortController();
+    await using receiver = await startReceiver(() => ending.abort());
+    const sink = makeSink({ consent: { mode: "require", trusted: [], origin: "broker.example" } });
+    const { outcome } = await sink.test(notificationTo({ url: receiver.url }).subscription, ending.signal);
+    expect(outcome).toEqual({ status: "failed", reason: "the broker is stopping" });
+    expect(receiver.requests.map(({ method }) => method)).toEqual(["OPTIONS"]);
+  });
 });
 
 test("during a rotation a notification has a signature of both secrets", async () => {

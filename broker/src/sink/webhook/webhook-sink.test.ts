@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { ManualClock } from "./testing/manual-clock.ts";
@@ -149,7 +150,7 @@ describe("ending from our side", () => {
     const notification = notificationTo({ url: receiver.url });
     const stopping = { status: "failed", reason: "the broker is stopping" };
     expect(await sink.attempt(notification, AbortSignal.abort())).toEqual(stopping);
-    await sink.stop();
+    await sink.stop(0);
     expect(await sink.attempt(notification, neverAborted)).toEqual(stopping);
     expect(receiver.requests).toEqual([]);
   });
@@ -158,12 +159,22 @@ describe("ending from our side", () => {
     const sink = makeSink();
     const stops: Promise<void>[] = [];
     await using receiver = await startReceiver((response) => {
-      stops.push(sink.stop());
+      stops.push(sink.stop(60_000));
       response.end();
     });
     expect(await sink.attempt(notificationTo({ url: receiver.url }), neverAborted)).toEqual({ status: "accepted" });
     expect(stops).toHaveLength(1);
     await stops[0];
+  });
+
+  test("stop cancels an attempt that is in progress when its grace has passed", async () => {
+    const reached = createDeferred<void>();
+    await using receiver = await startReceiver(() => reached.resolve());
+    const sink = makeSink();
+    const outcome = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    await reached.promise;
+    await sink.stop(10);
+    expect(await outcome).toEqual({ status: "failed", reason: "the broker is stopping" });
   });
 
   test("an attempt that waited for a connection still has its full timeout", async () => {

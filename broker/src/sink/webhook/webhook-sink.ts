@@ -162,7 +162,9 @@ class WebhookSink implements Sink {
   async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
     const parsed = this.#parseUrl(target);
     if (!parsed.isGood) return { outcome: toFailure(`the url cannot be called: ${parsed.fault}`), answer: undefined };
-    const consent = this.#consents.find(parsed.url) ?? (await this.#consents.ask(target, parsed.url));
+    const asked = this.#consents.find(parsed.url) ?? this.#consents.ask(target, parsed.url);
+    const consent = asked instanceof Promise ? await unlessAborted(asked, [signal]) : asked;
+    if (consent === undefined) return { outcome: toFailure("the broker is stopping"), answer: undefined };
     if (!consent.mayCall) return { outcome: notAgreed(consent), answer: undefined };
     const call: Call = {
       ...parsed.place,
@@ -211,10 +213,9 @@ class WebhookSink implements Sink {
     return judgeAnswer(end.answer, { notification, now: this.#clock.now() });
   }
 
-  /** Waits for the attempts in progress, each of which has its deadline, then closes every connection. */
-  async stop(): Promise<void> {
+  async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
-    await this.#caller.stop();
+    await this.#caller.stop(graceMs);
   }
 
   /** Parses a subscription once: the object stays the same as long as it is delivered. */

@@ -26,7 +26,7 @@ export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
     version: "1.2.3",
     ...options,
   });
-  onTestFinished(() => sink.stop());
+  onTestFinished(() => sink.stop(0));
   return sink;
 }
 

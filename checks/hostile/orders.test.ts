@@ -1,0 +1,59 @@
+import { expect, it } from "vitest";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { type Behaviour, type Receiver, startReceiver } from "../harness/receiver.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+
+/** With this timeout, an order that nothing ends early waits for its own deadline of 30 s. */
+const env = { STELE_CALLBACK_TIMEOUT_MS: "60000", STELE_LOG_LEVEL: "error" };
+/** The deadline of a stop is 10 s, and the broken code takes 29 s. */
+const stopMsMax = 8000;
+
+const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
+const hang: Behaviour = () => {};
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+async function ask(broker: BrokerProcess, path: string, body?: string): Promise<Answer> {
+  const order = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body };
+  const answer = await fetch(`${broker.url}/admin/v1/subscriptions${path}`, order);
+  return { status: answer.status, body: await answer.json() };
+}
+
+/** A subscription with one dead letter, whose receiver hangs from now on. */
+async function subscribeHanging(broker: BrokerProcess, receiver: Receiver): Promise<string> {
+  await using client = new Client(broker.url);
+  receiver.setBehaviour(refuse);
+  await client.open("a");
+  const query = `topic=a&url=${encodeURIComponent(receiver.url)}&onFailure=skip&attemptsMax=1`;
+  const id = String(await (await fetch(`${broker.url}/rest/subscribe?${query}`)).json());
+  await client.publish("a", "x");
+  const hasLetter = async (): Promise<boolean> =>
+    ((await ask(broker, `/${id}/dead-letters`)).body as { items: unknown[] }).items.length === 1; // As OpenAPI has it.
+  await until("the event is a dead letter", hasLetter);
+  receiver.setBehaviour(hang);
+  receiver.forget();
+  return id;
+}
+
+it.each([
+  { order: "test", body: "{}", answer: { status: 429, body: { code: 200_300 } } },
+  { order: "redeliver", body: '{"all":true}', answer: { status: 200, body: { events: 0, letters: { left: 1 } } } },
+])("a stop ends the order $order whose receiver hangs, and its caller is answered", async ({ order, body, answer }) => {
+  using folder = createTempFolder();
+  await using receiver = await startReceiver();
+  await using broker = await startBroker({ dataDir: folder.path, env });
+  const id = await subscribeHanging(broker, receiver);
+  const answered = ask(broker, `/${id}/${order}`, body).catch((error: unknown) => error);
+  await receiver.waitFor("the receiver is called", () => receiver.attempts.length === 1);
+  const stoppedAt = performance.now();
+  const exit = await broker.stop();
+  expect(performance.now() - stoppedAt).toBeLessThan(stopMsMax);
+  expect(exit).toMatchObject({ code: 0 });
+  expect(await answered).toMatchObject(answer);
+  expect(broker.stdout()).not.toContain("the store is not started");
+});
