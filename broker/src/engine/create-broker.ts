@@ -261,6 +261,7 @@ class Engine implements RunningBroker {
     cleanup.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
     cleanup.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
     cleanup.add(() => this.#sessions.stopAll(signal));
+    cleanup.add(() => untilAborted(this.runningOrders.stop(leftMs() / 2), signal));
     await cleanup.closeAll();
   }
 

@@ -53,9 +53,9 @@ export interface RunningBroker {
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
-   * Ends a start in progress, commits waiting publishes, ends delivery after the attempts in progress, writes the cursors, hands everything to the
-   * other nodes, and closes. A step that fails does not keep the next ones from running. Aborts what takes longer than `graceMs` in all. If nodes
-   * share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
+   * Ends a start in progress and the orders that call receivers, commits waiting publishes, ends delivery after the attempts in progress, writes the
+   * cursors, hands everything to the other nodes, and closes. A step that fails does not keep the next ones from running. Aborts what takes longer
+   * than `graceMs` in all. If nodes share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
    */
   stop(graceMs: number): Promise<void>;
   /** Like `health` of the calls, for the process itself: without a check of rights. */

@@ -1,5 +1,6 @@
 import { errorCatalogue, type ErrorName } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -144,6 +145,45 @@ describe("redeliver", () => {
     await engine.broker.start();
     await expect(order(id, redeliver)).rejects.toEqual(refusal("subscriptionHeld"));
     expect(attempted()).toEqual([]);
+  });
+
+  it("ends with the broker: an event accepted in time is removed before the store closes, and no other is sent", async () => {
+    const memory = createMemoryStore();
+    const calls: string[] = [];
+    const deadLetters = withCalls(memory.deadLetters, {
+      remove: async (some) => {
+        calls.push("remove");
+        return memory.deadLetters.remove(some);
+      },
+    });
+    const stop = async (): Promise<void> => {
+      calls.push("stop");
+      await memory.stop();
+    };
+    const id = await withLetters({ store: withCalls(memory, { deadLetters, stop }) });
+    engine.sink.receive("http://receiver/", async () => {
+      await new Promise<void>((resolve) => void engine.clock.after(200, resolve));
+      return { status: "accepted" };
+    });
+    const work = engine.broker.operator.orderSubscription(testCaller, id, { order: redeliver, isDryRun: false });
+    await engine.clock.settle();
+    await engine.stop();
+    expect(await work).toEqual({ id, events: 1, letters: { left: 2 } });
+    expect([attempted(), calls]).toEqual([["1"], ["remove", "stop"]]);
+    await expect(order(id, redeliver)).rejects.toEqual(refusal("busy"));
+  });
+
+  it("ends with the broker also where the receiver hangs, and keeps the event as it was", async () => {
+    const id = await withLetters();
+    engine.sink.receive("http://receiver/", () => new Promise(() => {}));
+    const work = engine.broker.operator.orderSubscription(testCaller, id, { order: redeliver, isDryRun: false });
+    await engine.clock.settle();
+    await engine.stop();
+    expect(await work).toEqual({ id, events: 0, letters: { left: 3 } });
+    expect(attempted()).toEqual(["1"]);
+    expect(await engine.store.deadLetters.list(parseSubscriptionId(id), page)).toMatchObject(
+      [1, 1, 1].map((attempts) => ({ attempts })),
+    );
   });
 
   it("two orders at once deliver each event once", async () => {
