@@ -9,6 +9,10 @@ import { until } from "../harness/until.ts";
 const env = { STELE_CALLBACK_TIMEOUT_MS: "60000", STELE_LOG_LEVEL: "error" };
 /** The deadline of a stop is 10 s, and the broken code takes 29 s. */
 const stopMsMax = 8000;
+/** As many as the admin API runs at once. */
+const ordersAtOnce = 8;
+/** The broken code takes 29 s. */
+const servedMsMax = 8000;
 
 const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
 const hang: Behaviour = () => {};
@@ -57,3 +61,42 @@ it.each([
   expect(await answered).toMatchObject(answer);
   expect(broker.stdout()).not.toContain("the store is not started");
 });
+
+it("redeliveries of one subscription are refused while one runs, and other operators are served meanwhile", async () => {
+  using folder = createTempFolder();
+  await using receiver = await startReceiver();
+  await using broker = await startBroker({ dataDir: folder.path, env });
+  const id = await subscribeHanging(broker, receiver);
+  const answered = askAll(broker, `/${id}/redeliver`, '{"all":true}');
+  await receiver.waitFor("the receiver is called", () => receiver.attempts.length === 1);
+  await expectServed(broker, id);
+  expect(await broker.stop()).toMatchObject({ code: 0 });
+  const statuses = (await answered).map(({ status }) => status).toSorted((a, b) => a - b);
+  expect(statuses).toEqual([200, ...Array.from({ length: ordersAtOnce - 1 }, () => 409)]);
+});
+
+it("tests of receivers that hang leave room for other operators", async () => {
+  using folder = createTempFolder();
+  await using receiver = await startReceiver();
+  await using broker = await startBroker({ dataDir: folder.path, env });
+  const id = await subscribeHanging(broker, receiver);
+  const answered = askAll(broker, `/${id}/test`, "{}");
+  await receiver.waitFor("the receiver is called", () => receiver.attempts.length === ordersAtOnce);
+  await expectServed(broker, id);
+  expect(await broker.stop()).toMatchObject({ code: 0 });
+  for (const { status } of await answered) expect(status).toBe(429);
+});
+
+/** The caller awaits it once it has looked at the others. */
+function askAll(broker: BrokerProcess, path: string, body: string): Promise<readonly Answer[]> {
+  const answered = Promise.all(Array.from({ length: ordersAtOnce }, () => ask(broker, path, body)));
+  answered.catch(() => undefined);
+  return answered;
+}
+
+async function expectServed(broker: BrokerProcess, id: string): Promise<void> {
+  const startedAt = performance.now();
+  const answers = await Promise.all([ask(broker, "?limit=10"), ask(broker, `/${id}/pause`, "{}")]);
+  expect(answers).toMatchObject([{ status: 200 }, { status: 200 }]);
+  expect(performance.now() - startedAt).toBeLessThan(servedMsMax);
+}

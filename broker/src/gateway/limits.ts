@@ -52,8 +52,11 @@ export const readsRunningMax = 16;
 /** Proofs, of all connections, at once. */
 export const proofsRunningMax = 4;
 
-/** Calls of the admin API that search subscriptions, topics or sessions, or give orders, of all connections, at once. */
+/** Calls of the admin API that search subscriptions, topics or sessions, or give other orders than those below, of all connections, at once. */
 export const searchesRunningMax = 8;
+
+/** Orders `test` and `redeliver` of the admin API, which wait for receivers, of all connections, at once. */
+export const receiverOrdersRunningMax = 8;
 
 /** How long such calls may run one after the other before the event loop has its turn. */
 export const turnsSliceMs = 5;

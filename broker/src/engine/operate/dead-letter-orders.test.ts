@@ -1,6 +1,7 @@
 import { errorCatalogue, type ErrorName } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -186,12 +187,17 @@ describe("redeliver", () => {
     );
   });
 
-  it("two orders at once deliver each event once", async () => {
+  it.each([redeliver, discard])("refuses %j at once while it runs, and delivers each event once", async (second) => {
     const id = await withLetters();
-    outcomes.clear();
-    const results = await Promise.all([order(id, redeliver), order(id, redeliver)]);
-    expect(results.map(({ events }) => events)).toEqual([3, 0]);
+    const accepted = createDeferred<AttemptOutcome>();
+    engine.sink.receive("http://receiver/", () => accepted.promise);
+    const first = order(id, redeliver);
+    await engine.clock.settle();
+    await expect(order(id, second)).rejects.toEqual(refusal("subscriptionHeld"));
+    accepted.resolve({ status: "accepted" });
+    expect(await first).toMatchObject({ events: 3 });
     expect(attempted()).toEqual(["1", "2", "3"]);
+    expect(await order(id, second)).toMatchObject({ events: 0 });
   });
 });
 

@@ -2,7 +2,6 @@ import { BrokerError, formatEventId, parseEventId, quote } from "@stele/wire";
 import { type DeadLetter, deadLettersMax, toLetterReason } from "../../domain/dead-letter.ts";
 import { isCloudEvent } from "../../domain/delivery-options.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
-import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
@@ -52,8 +51,8 @@ interface Done extends Pick<LettersResult, "failure"> {
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
-  /** The same event must not go out twice for two orders at once. */
-  readonly #turns = new KeyedMutex<SubscriptionId>();
+  /** Subscriptions with an order that runs. The same event must not go out twice for two orders at once. */
+  readonly #running = new Set<SubscriptionId>();
 
   constructor(options: DeadLetterOrdersOptions) {
     this.#options = options;
@@ -64,14 +63,24 @@ export class DeadLetterOrders {
     return (await this.#listDue(id, order)).length;
   }
 
-  /** @throws BrokerError 100300 to 100303 for the event; 100702 where the owner has no right to it any more; 100507. */
+  /**
+   * @throws BrokerError 100300 to 100303 for the event; 100702 where the owner has no right to it any more; 100507, also where another such order
+   * of the subscription runs: a queue would fill with orders that wait for one receiver.
+   */
   async carryOut(id: SubscriptionId, order: LettersOrder, run: LettersRun): Promise<OrderResult> {
-    return this.#turns.run(id, async () => {
+    if (this.#running.has(id)) {
+      const details = "another order for its dead letters is running: try again when it has ended";
+      throw new BrokerError("subscriptionHeld", { details });
+    }
+    this.#running.add(id);
+    try {
       const due = await this.#listDue(id, order);
       const { events, failure } = await (order.kind === "discard" ? this.#discard(due) : this.#redeliver(due, run));
       const left = await this.#options.store.deadLetters.count(id);
       return { id, events, letters: { left, ...(failure && { failure }) } };
-    });
+    } finally {
+      this.#running.delete(id);
+    }
   }
 
   async #discard(due: readonly DeadLetter[]): Promise<Done> {

@@ -1,5 +1,11 @@
 import { BrokerError, type OperationResult } from "@stele/wire";
-import { proofsRunningMax, readsRunningMax, searchesRunningMax, turnTimeoutMs } from "../limits.ts";
+import {
+  proofsRunningMax,
+  readsRunningMax,
+  receiverOrdersRunningMax,
+  searchesRunningMax,
+  turnTimeoutMs,
+} from "../limits.ts";
 import {
   type AskedOperation,
   type OperationContext,
@@ -19,8 +25,8 @@ export interface OperationCall extends OperationContext, Waiting {
   readonly reader: ParameterReader;
 }
 
-/** What a call takes its turns for: look-ups of events and topics, proofs, or work on many subscriptions. */
-export type Expense = "read" | "proof" | "search";
+/** What a call takes its turns for: look-ups of events and topics, proofs, work on many subscriptions, or orders that wait for receivers. */
+export type Expense = "read" | "proof" | "search" | "receiver";
 
 const expenses: { readonly [Name in AskedOperation]?: Expense } = { getEvent: "read", getProof: "proof", list: "read" };
 
@@ -30,6 +36,7 @@ export class OperationRunner {
     read: new Turns(readsRunningMax),
     proof: new Turns(proofsRunningMax),
     search: new Turns(searchesRunningMax),
+    receiver: new Turns(receiverOrdersRunningMax),
   };
 
   /** @throws BrokerError of the operation; 200300 when its turn did not come in time, and then it was not run. */

@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import { turnTimeoutMs } from "../limits.ts";
 import { type Leave, Turns } from "./turns.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 const nextLoop = (): Promise<void> => new Promise(setImmediate);
 
@@ -28,6 +31,20 @@ test("admits calls up to the limit, and waiting callers in turn, whatever each r
   }
   expect(entered).toEqual(["g1", "g2", "g3", "m1", "g4", "g5"]);
   await Promise.all(calls);
+});
+
+test("refuses a call when its wait is too long, also while no place gets free, and admits the next one", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const turns = new Turns(1);
+  const leave = await turns.enter({});
+  const early = turns.enter({});
+  vi.advanceTimersByTime(1);
+  const late = turns.enter({});
+  vi.advanceTimersByTime(turnTimeoutMs - 1);
+  expect(await early).toBeUndefined();
+  leave?.();
+  expect(await late).toBeTypeOf("function");
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test("yields to the event loop between long calls", async () => {

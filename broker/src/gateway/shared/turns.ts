@@ -7,8 +7,8 @@ export type Leave = () => void;
 type Caller = object;
 
 interface Waiting {
-  readonly since: number;
   readonly resolve: (leave: Leave | undefined) => void;
+  readonly timer: NodeJS.Timeout;
 }
 
 /**
@@ -18,7 +18,7 @@ interface Waiting {
 export class Turns {
   readonly #runningMax: number;
   /** Waiting calls by caller; callers in the order of their next turns. */
-  readonly #waiting = new Map<Caller, Waiting[]>();
+  readonly #waiting = new Map<Caller, Set<Waiting>>();
   #running = 0;
   #sliceBegan = 0;
   #isPaused = false;
@@ -27,15 +27,24 @@ export class Turns {
     this.#runningMax = runningMax;
   }
 
-  /** Undefined when the wait was too long. */
+  /** Undefined as soon as the wait is too long. */
   enter(caller: Caller): Leave | Promise<Leave | undefined> {
     if (this.#running < this.#runningMax && this.#waiting.size === 0) return this.#admit();
     return new Promise((resolve) => {
-      const waiting = { since: performance.now(), resolve };
+      const timer = setTimeout(() => this.#expire(caller, waiting), turnTimeoutMs);
+      timer.unref(); // A broker that has stopped does not wait for it.
+      const waiting: Waiting = { resolve, timer };
       const others = this.#waiting.get(caller);
-      if (others === undefined) this.#waiting.set(caller, [waiting]);
-      else others.push(waiting);
+      if (others === undefined) this.#waiting.set(caller, new Set([waiting]));
+      else others.add(waiting);
     });
+  }
+
+  #expire(caller: Caller, waiting: Waiting): void {
+    const calls = this.#waiting.get(caller);
+    calls?.delete(waiting);
+    if (calls?.size === 0) this.#waiting.delete(caller);
+    waiting.resolve(undefined);
   }
 
   #admit(): Leave {
@@ -48,16 +57,16 @@ export class Turns {
 
   #admitWaiting(): void {
     while (this.#running < this.#runningMax && this.#waiting.size > 0 && !this.#isPaused) {
-      const now = performance.now();
-      if (now - this.#sliceBegan >= turnsSliceMs) this.#pause();
-      else this.#admitNext(now);
+      if (performance.now() - this.#sliceBegan >= turnsSliceMs) this.#pause();
+      else this.#admitNext();
     }
   }
 
-  #admitNext(now: number): void {
+  #admitNext(): void {
     const next = this.#takeNext();
     if (next === undefined) return;
-    next.resolve(now - next.since > turnTimeoutMs ? undefined : this.#admit());
+    clearTimeout(next.timer);
+    next.resolve(this.#admit());
   }
 
   #pause(): void {
@@ -71,9 +80,10 @@ export class Turns {
 
   #takeNext(): Waiting | undefined {
     for (const [caller, calls] of this.#waiting) {
+      const [next] = calls;
+      if (next !== undefined) calls.delete(next);
       this.#waiting.delete(caller);
-      const next = calls.shift();
-      if (calls.length > 0) this.#waiting.set(caller, calls);
+      if (calls.size > 0) this.#waiting.set(caller, calls);
       return next;
     }
     return undefined;

@@ -29,6 +29,14 @@ export interface AdminApiOptions extends Omit<AdminBrokers, "document"> {
   readonly runner: OperationRunner;
 }
 
+/** They wait for receivers, unless they are dry runs. */
+const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
+  "testSubscription",
+  "testSubscriptions",
+  "redeliverSubscription",
+  "redeliverSubscriptions",
+]);
+
 /** Answered from the memory of this node, so at once. */
 const cheap: ReadonlySet<AdminOperationName> = new Set(["getOpenApi", "listFigures", "listGroups", "listNodes"]);
 
@@ -76,6 +84,7 @@ function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
 /** Everything that is not cheap takes turns with the calls of the other interfaces. */
 function expenseOf(name: AdminOperationName, { query }: CallValues): Expense {
   if (name === "getEvent") return query.proof === true ? "proof" : "read";
+  if (callsReceivers.has(name) && query.dryRun !== true) return "receiver";
   return name === "listEvents" ? "read" : "search";
 }
 

@@ -5,8 +5,10 @@ import type { Broker } from "../../../engine/broker.ts";
 import type { Operator } from "../../../engine/operate/operator.ts";
 import { TestEngine } from "../../../engine/testing/test-engine.ts";
 import { withCalls } from "../../../engine/testing/with-sessions.ts";
-import { proofsRunningMax, searchesRunningMax } from "../../limits.ts";
+import { proofsRunningMax, receiverOrdersRunningMax, searchesRunningMax } from "../../limits.ts";
 import { serve } from "../../testing/serve.ts";
+
+const jsonHeaders = { "content-type": "application/json" };
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -88,4 +90,28 @@ it("searches in turns, also for orders, and answers what is cheap meanwhile", as
   gate.open();
   for (const answer of await Promise.all(asked.flat())) expect(await answer.json()).toEqual({ items: [] });
   expect(gate.peak).toBe(searchesRunningMax);
+});
+
+it.each([
+  { order: "test", body: "{}" },
+  { order: "redeliver", body: '{"all":true}' },
+])("carries out $order in turns of their own, and judges it in those of searches", async ({ order, body }) => {
+  const gate = new Gate();
+  const held: Operator = engine.running.operator;
+  const operator = withCalls(held, {
+    orderSubscriptions: async (caller, search, call) => {
+      if (!call.isDryRun) await gate.pass();
+      return held.orderSubscriptions(caller, search, call);
+    },
+  });
+  await using server = await serve({}, { operator });
+  const post = (query: string) =>
+    fetch(`${server.url}${adminPath}/subscriptions/${order}?${query}`, { method: "POST", headers: jsonHeaders, body });
+  const asked = Promise.all(Array.from({ length: 2 * receiverOrdersRunningMax }, () => post("all=true")));
+  await gate.untilFull(receiverOrdersRunningMax);
+  expect((await post("all=true&dryRun=true")).status).toBe(200);
+  expect((await fetch(`${server.url}${adminPath}/subscriptions`)).status).toBe(200);
+  gate.open();
+  for (const answer of await asked) expect(await answer.json()).toEqual({ items: [] });
+  expect(gate.peak).toBe(receiverOrdersRunningMax);
 });
