@@ -74,6 +74,9 @@ type Victim = Awaited<ReturnType<typeof startVictim>>;
 
 async function expectUnharmed(victim: Victim): Promise<void> {
   const { waitMs, wallMs, mebibytes } = await victim.measure();
+  process.stdout.write(
+    `${expect.getState().currentTestName?.split(" > ").at(-1) ?? ""}: peak ${mebibytes.toFixed(0)} MiB\n`,
+  );
   expect(mebibytes).toBeLessThan(peakMebibytesMax);
   expect(waitMs).toBeLessThan(honestWaitMsMax);
   expect(wallMs).toBeLessThan(honestWallMsMax);

@@ -55,6 +55,11 @@ export class Framer {
     if (this.pendingBytes >= this.#needed) this.resume(take);
   }
 
+  /** Frees what is held. Nothing is pushed or resumed afterwards. */
+  discard(): void {
+    this.#pending.discard();
+  }
+
   /** Gives on what an earlier call left. */
   resume(take: (frame: Frame) => boolean): void {
     this.#needed = 1;

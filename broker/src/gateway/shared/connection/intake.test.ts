@@ -15,6 +15,10 @@ class ByteCutter implements Cutter<number> {
     return this.#left.length;
   }
 
+  discard(): void {
+    this.#left = [];
+  }
+
   push(chunk: Buffer, take: (unit: number) => boolean): void {
     this.#left.push(...chunk);
     this.resume(take);
@@ -34,6 +38,7 @@ class Talk {
   readonly socket = new StalledSocket();
   readonly taken: number[] = [];
   ends = 0;
+  readonly cutter = new ByteCutter();
   readonly #intake: Intake<number>;
 
   constructor({ isLate }: { readonly isLate: boolean }) {
@@ -41,7 +46,7 @@ class Talk {
     this.#intake = new Intake<number>(this.socket, {
       memory: new ConnectionMemory(new MemoryBudget({ bytesMax: 2 ** 26, metrics })),
       slices: new TimeSlices({ monotonic: () => 0, soon: () => {} }),
-      cutter: new ByteCutter(),
+      cutter: this.cutter,
       onBytes: () => {},
       onUnit: (unit) => {
         this.taken.push(unit);
@@ -59,6 +64,10 @@ class Talk {
       onBroken: () => {},
       onOutOfMemory: () => {},
     });
+  }
+
+  close(): void {
+    this.#intake.close();
   }
 }
 
@@ -78,3 +87,14 @@ it.each([false, true])(
     expect(units.filter((unit, index) => received[index * answerBytes] === unit)).toHaveLength(units.length);
   },
 );
+
+it("holds nothing of what has come once it is closed, though its client may still read", async () => {
+  const talk = new Talk({ isLate: false });
+  talk.socket.push(Buffer.from(units));
+  await setImmediate();
+  expect(talk.cutter.heldBytes).toBeGreaterThan(0);
+  talk.close();
+  expect(talk.cutter.heldBytes).toBe(0);
+  talk.socket.startReading();
+  talk.socket.destroy();
+});

@@ -12,6 +12,8 @@ export interface Cutter<Unit> {
   push(chunk: Buffer, take: (unit: Unit) => boolean): void;
   /** Gives on what an earlier call left. */
   resume(take: (unit: Unit) => boolean): void;
+  /** Frees what is held, also within `take`. Nothing is pushed or resumed afterwards. */
+  discard(): void;
 }
 
 export interface IntakeParts<Unit> {
@@ -98,6 +100,7 @@ export class Intake<Unit> {
   close(): void {
     this.#isClosed = true;
     this.#unfinished.release();
+    this.#parts.cutter.discard(); // the connection stays for a while, and others may need the memory now
     this.outbox.close();
     this.#stream.end();
     this.#stream.resume(); // else a client that still sends keeps the socket half open

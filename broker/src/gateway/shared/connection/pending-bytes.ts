@@ -55,8 +55,12 @@ export class PendingBytes {
 
   /** Frees the consumed bytes. Call it once the rest has to wait for more. */
   settle(needed: number): void {
-    if (this.length === 0) this.#hold(NO_BYTES, 0);
+    if (this.length === 0) this.discard();
     else if (!this.#isOwn || this.#start > 0) this.#move(0, needed);
+  }
+
+  discard(): void {
+    this.#hold(NO_BYTES, 0);
   }
 
   #hold(bytes: Buffer, end: number): void {

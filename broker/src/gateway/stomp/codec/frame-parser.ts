@@ -74,6 +74,11 @@ export class FrameParser {
     this.resume(take);
   }
 
+  /** Frees what is held. Nothing is pushed or resumed afterwards. */
+  discard(): void {
+    this.#pending.discard();
+  }
+
   /** Gives on what an earlier call left. */
   resume(take: (frame: ClientFrame) => boolean): void {
     for (let frame = this.#next(); frame !== undefined; frame = this.#next()) {
