@@ -55,7 +55,7 @@ export const proofsRunningMax = 4;
 /** Calls of the admin API that search subscriptions, topics or sessions, or give other orders than those below, of all connections, at once. */
 export const searchesRunningMax = 8;
 
-/** Orders `test` and `redeliver` of the admin API, which wait for receivers, of all connections, at once. */
+/** Orders `test`, `redeliver` and `change` to a new url of the admin API, which wait for receivers, of all connections, at once. */
 export const receiverOrdersRunningMax = 8;
 
 /** How long such calls may run one after the other before the event loop has its turn. */

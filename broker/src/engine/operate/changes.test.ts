@@ -133,4 +133,12 @@ describe("a test event", () => {
     expect(sink.tested).toMatchObject([{ id, url: "http://receiver/", secret: "s" }]);
     expect(sink.attempts).toEqual([]);
   });
+
+  it("that gets no answer in 30 s says so", async () => {
+    const id = await engine.subscribe("a");
+    engine.sink.isTestHanging = true;
+    const work = engine.broker.operator.orderSubscription(testCaller, id, { order: { kind: "test" }, isDryRun: false });
+    await engine.clock.advance(30_000);
+    expect(await work).toMatchObject({ test: { outcome: "failed", reason: "it took longer than 30 s" } });
+  });
 });

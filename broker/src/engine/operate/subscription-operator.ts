@@ -12,7 +12,7 @@ import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Sink } from "../../ports/sink.ts";
+import type { Sink, TestOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import type { SubscriptionMove } from "../../ports/subscription-search.ts";
 import { toExcerpt } from "../deliver/attempt-history.ts";
@@ -185,10 +185,12 @@ export class SubscriptionOperator {
     const { outcome, answer } = await sink.test({ id, ...found.delivery }, deadline.signal);
     // This says nothing about the receiver.
     if (aborting.aborted && answer === undefined) throw stoppingError();
+    const isLate = deadline.signal.aborted && answer === undefined;
+    const reason = isLate ? `it took longer than ${testMsMax / 1_000} s` : reasonOf(outcome);
     const test: TestResult = {
       outcome: outcome.status,
       status: answer?.status,
-      reason: outcome.status === "accepted" ? undefined : outcome.reason,
+      reason,
       excerpt: answer && toExcerpt(answer.body),
       durationMs: clock.monotonic() - startedAt,
     };
@@ -301,6 +303,10 @@ function addConcerned(counts: PendingCounts, current: CallbackSubscription, move
   if (move.cursor === undefined) return () => counts.get(next);
   counts.add(current);
   return () => Math.abs(counts.get(current) - counts.get(next));
+}
+
+function reasonOf(outcome: TestOutcome["outcome"]): string | undefined {
+  return outcome.status === "accepted" ? undefined : outcome.reason;
 }
 
 function toCallback(found: Subscription): CallbackSubscription {

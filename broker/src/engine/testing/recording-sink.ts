@@ -18,6 +18,8 @@ export class RecordingSink implements Sink {
   readonly tested: CallbackTarget[] = [];
   /** Of the tests from now on. */
   testOutcome: TestOutcome["outcome"] = { status: "accepted" };
+  /** Whether tests from now on end with their signal alone. */
+  isTestHanging = false;
   readonly #receivers = new Map<string, Receiver>();
 
   /** Sets the receiver at a url; without one, every attempt there is accepted. */
@@ -47,8 +49,12 @@ export class RecordingSink implements Sink {
     });
   }
 
-  async test(target: CallbackTarget): Promise<TestOutcome> {
+  async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
     this.tested.push(target);
+    if (this.isTestHanging) {
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      return { outcome: { status: "failed", reason: "the broker is stopping" }, answer: undefined };
+    }
     return { outcome: this.testOutcome, answer: undefined };
   }
 

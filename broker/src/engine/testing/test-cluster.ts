@@ -257,7 +257,7 @@ export class TestCluster {
     const gated = gate.wrap(this.sink, { isShared: false });
     return {
       checkTarget: (target) => gated.checkTarget(target),
-      test: (target) => gated.test(target),
+      test: (target, signal) => gated.test(target, signal),
       stop: () => gated.stop(),
       attempt: (notification, signal, options) => {
         const mayStart = (): boolean => {

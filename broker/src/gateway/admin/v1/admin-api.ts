@@ -29,7 +29,7 @@ export interface AdminApiOptions extends Omit<AdminBrokers, "document"> {
   readonly runner: OperationRunner;
 }
 
-/** They wait for receivers, unless they are dry runs. */
+/** They wait for receivers, unless they are dry runs. A change to a new url waits as well: its host is looked up, and its receiver asked for its consent. */
 const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
   "testSubscription",
   "testSubscriptions",
@@ -82,8 +82,9 @@ function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
 }
 
 /** Everything that is not cheap takes turns with the calls of the other interfaces. */
-function expenseOf(name: AdminOperationName, { query }: CallValues): Expense {
+function expenseOf(name: AdminOperationName, { query, body }: CallValues): Expense {
   if (name === "getEvent") return query.proof === true ? "proof" : "read";
+  if (body.url !== undefined) return "receiver";
   if (callsReceivers.has(name) && query.dryRun !== true) return "receiver";
   return name === "listEvents" ? "read" : "search";
 }

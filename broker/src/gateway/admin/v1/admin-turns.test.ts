@@ -115,3 +115,30 @@ it.each([
   for (const answer of await asked) expect(await answer.json()).toEqual({ items: [] });
   expect(gate.peak).toBe(receiverOrdersRunningMax);
 });
+
+it("carries out and judges changes to a new url in the turns of orders that call receivers, and other changes in those of searches", async () => {
+  const gate = new Gate();
+  const held: Operator = engine.running.operator;
+  const operator = withCalls(held, {
+    orderSubscriptions: async (caller, search, call) => {
+      if (call.order.kind === "change" && call.order.change.url !== undefined) await gate.pass();
+      return held.orderSubscriptions(caller, search, call);
+    },
+  });
+  await using server = await serve({}, { operator });
+  const post = (query: string, body: string) =>
+    fetch(`${server.url}${adminPath}/subscriptions/change?${query}`, { method: "POST", headers: jsonHeaders, body });
+  const url = '{"url":"http://receiver/"}';
+  const asked = Promise.all(
+    Array.from({ length: receiverOrdersRunningMax }, () => [
+      post("all=true", url),
+      post("all=true&dryRun=true", url),
+    ]).flat(),
+  );
+  await gate.untilFull(receiverOrdersRunningMax);
+  expect((await post("all=true", '{"topic":"a"}')).status).toBe(200);
+  expect((await fetch(`${server.url}${adminPath}/subscriptions`)).status).toBe(200);
+  gate.open();
+  for (const answer of await asked) expect(await answer.json()).toEqual({ items: [] });
+  expect(gate.peak).toBe(receiverOrdersRunningMax);
+});
