@@ -27,3 +27,19 @@ export interface DeadLetter {
 export function toLetterReason(text: string): string {
   return text.replaceAll("\0", "").slice(0, reasonCharactersMax);
 }
+
+/** Reason of a dead letter that some node is delivering again. */
+const takenReason = "a node is delivering it again";
+
+/** How long no other node takes a dead letter that one has taken, in milliseconds: longer than an order makes attempts. A node that is killed keeps it so long. */
+const takenMsMax = 60_000;
+
+/** A dead letter as it is while a node delivers it again. */
+export function takeLetter(letter: DeadLetter, now: number): DeadLetter {
+  return { ...letter, attempts: letter.attempts + 1, reason: takenReason, failedAt: now };
+}
+
+/** Whether another node may be delivering it. Nodes have clocks of their own, so a time to come counts as well. */
+export function isTaken({ reason, failedAt }: DeadLetter, now: number): boolean {
+  return reason === takenReason && Math.abs(now - failedAt) < takenMsMax;
+}

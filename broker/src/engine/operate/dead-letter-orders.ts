@@ -1,5 +1,5 @@
 import { BrokerError, formatEventId, parseEventId, quote } from "@stele/wire";
-import { type DeadLetter, deadLettersMax, toLetterReason } from "../../domain/dead-letter.ts";
+import { type DeadLetter, deadLettersMax, isTaken, takeLetter, toLetterReason } from "../../domain/dead-letter.ts";
 import { isCloudEvent } from "../../domain/delivery-options.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
@@ -12,6 +12,7 @@ import { toNotification, toTarget } from "../deliver/to-notification.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
+import type { Ownership } from "../subscribe/ownership.ts";
 import { Deadline } from "../time.ts";
 import type { LettersOrder, LettersResult, OrderResult } from "./calls.ts";
 import type { OrderSignals } from "./running-orders.ts";
@@ -23,6 +24,7 @@ export interface DeadLetterOrdersOptions
   readonly eventIds: EventIds;
   readonly access: Pick<Access, "receiverOf" | "namesFor" | "mayDeliver" | "callbackTurnOf">;
   readonly progressWriter: Pick<ProgressWriter, "flush">;
+  readonly ownership: Pick<Ownership, "isShared">;
   /** Whether this node attempts deliveries; it does if left out. */
   readonly deliveries?: "active" | "paused" | undefined;
 }
@@ -47,11 +49,11 @@ interface Done extends Pick<LettersResult, "failure"> {
 
 /**
  * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill in between repeats the event.
- * Any node does: a dead letter is not part of what a worker delivers.
+ * Any node does: a dead letter is not part of what a worker delivers. Where nodes share the store, a node takes each one in the store before its attempt.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
-  /** Subscriptions with an order that runs. The same event must not go out twice for two orders at once. */
+  /** Subscriptions with an order of this node that runs. The same event must not go out twice for two orders at once. */
   readonly #running = new Set<SubscriptionId>();
 
   constructor(options: DeadLetterOrdersOptions) {
@@ -65,13 +67,10 @@ export class DeadLetterOrders {
 
   /**
    * @throws BrokerError 100300 to 100303 for the event; 100702 where the owner has no right to it any more; 100507, also where another such order
-   * of the subscription runs: a queue would fill with orders that wait for one receiver.
+   * of the subscription runs, at any node: a queue would fill with orders that wait for one receiver.
    */
   async carryOut(id: SubscriptionId, order: LettersOrder, run: LettersRun): Promise<OrderResult> {
-    if (this.#running.has(id)) {
-      const details = "another order for its dead letters is running: try again when it has ended";
-      throw new BrokerError("subscriptionHeld", { details });
-    }
+    if (this.#running.has(id)) throw anotherRuns();
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
@@ -84,12 +83,16 @@ export class DeadLetterOrders {
   }
 
   async #discard(due: readonly DeadLetter[]): Promise<Done> {
+    if (this.#isAnyTaken(due)) throw anotherRuns();
     const events = await this.#options.store.deadLetters.remove(due);
     this.#options.metrics.deadLetters("discarded", events);
     return { events };
   }
 
-  /** By position. A receiver that refuses one event may take the next; one that is gone, or asks for a pause, gets no more. */
+  /**
+   * By position. A receiver that refuses one event may take the next; one that is gone, or asks for a pause, gets no more. An event that another node has taken
+   * ends the order, so that two orders at once keep the order of the events.
+   */
   async #redeliver(due: readonly DeadLetter[], run: LettersRun): Promise<Done> {
     const { clock } = this.#options;
     using stopping = new Deadline(clock, redeliverMsMax, run.signals.stopping);
@@ -99,17 +102,46 @@ export class DeadLetterOrders {
     let failure: LettersResult["failure"];
     for (const letter of due) {
       await run.slices.pause();
-      const outcome = await this.#attempt(letter, { ...run, signals });
+      const taken = await this.#take(letter);
+      if (taken === undefined) {
+        if (letter === due[0]) throw anotherRuns();
+        break;
+      }
+      const outcome = await this.#attempt(taken, { ...run, signals }).catch((error: unknown) =>
+        this.#giveBack(letter, taken).then(() => Promise.reject(error)),
+      );
       if (outcome.status === "accepted") {
-        events += await this.#delivered(letter);
+        events += await this.#delivered(taken);
         continue;
       }
-      if (outcome.status === "withheld" || signals.aborting.aborted) break;
+      if (outcome.status === "withheld" || signals.aborting.aborted) {
+        await this.#giveBack(letter, taken);
+        break;
+      }
       failure = { eventId: letter.eventId, reason: outcome.reason };
-      await this.#failed(letter, outcome.reason);
+      await this.#failed(letter, { taken, reason: outcome.reason });
       if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
     }
     return { events, ...(failure !== undefined && { failure }) };
+  }
+
+  #isAnyTaken(letters: readonly DeadLetter[]): boolean {
+    const { ownership, clock } = this.#options;
+    return ownership.isShared && letters.some((letter) => isTaken(letter, clock.now()));
+  }
+
+  /** Undefined where another node has it. A process alone keeps other orders away by itself, and its kill leaves nothing taken. */
+  async #take(letter: DeadLetter): Promise<DeadLetter | undefined> {
+    const { ownership, store, clock } = this.#options;
+    if (!ownership.isShared) return letter;
+    if (this.#isAnyTaken([letter])) return undefined;
+    const taken = takeLetter(letter, clock.now());
+    return (await store.deadLetters.replace(letter, taken)) ? taken : undefined;
+  }
+
+  /** As it was: whether the receiver has the event is not known. */
+  async #giveBack(letter: DeadLetter, taken: DeadLetter): Promise<void> {
+    if (taken !== letter) await this.#options.store.deadLetters.replace(taken, letter);
   }
 
   async #attempt(letter: DeadLetter, { find, group, signals }: LettersRun): Promise<AttemptOutcome> {
@@ -144,10 +176,10 @@ export class DeadLetterOrders {
     return count;
   }
 
-  async #failed(letter: DeadLetter, reason: string): Promise<void> {
+  async #failed(letter: DeadLetter, { taken, reason }: { readonly taken: DeadLetter; readonly reason: string }) {
     const { store, clock } = this.#options;
     const next = { attempts: letter.attempts + 1, reason: toLetterReason(reason), failedAt: clock.now() };
-    await store.deadLetters.replace(letter, next);
+    await store.deadLetters.replace(taken, next);
   }
 
   /** Those that this node's workers have skipped so far are stored first. */
@@ -160,4 +192,9 @@ export class DeadLetterOrders {
     if (found !== undefined) return [found];
     throw new BrokerError("eventNotExist", { details: `${quote(id)} has no dead letter of ${quote(text)}` });
   }
+}
+
+function anotherRuns(): BrokerError {
+  const details = "another order for its dead letters runs, or ran less than a minute ago at a node that was killed";
+  return new BrokerError("subscriptionHeld", { details });
 }

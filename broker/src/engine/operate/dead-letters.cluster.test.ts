@@ -1,0 +1,121 @@
+import { errorCatalogue } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestCluster, type TestClusterOptions } from "../testing/test-cluster.ts";
+import type { LettersOrder, OrderResult } from "./calls.ts";
+
+let cluster: TestCluster;
+afterEach(() => cluster.stopAll());
+
+const page = { after: undefined, limit: 50 };
+const all = [1, 2, 3, 4, 5, 6];
+const redeliver = { kind: "redeliver", eventId: undefined } as const;
+const discard = { kind: "discard", eventId: undefined } as const;
+const held = expect.objectContaining({ code: errorCatalogue.subscriptionHeld.code });
+/** How long the receiver takes from now on. */
+const takesMs = 200;
+
+/** Two nodes, and a subscription with six dead letters whose receiver takes every event from now on. */
+async function startWithLetters(options: TestClusterOptions = {}): Promise<string> {
+  cluster = await TestCluster.start(2, options);
+  let outcome: AttemptOutcome = { status: "failed", reason: "answered 500" };
+  cluster.sink.receive("http://receiver/", async () => {
+    if (outcome.status === "accepted") await new Promise<void>((resolve) => void cluster.clock.after(takesMs, resolve));
+    return outcome;
+  });
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const id = await cluster.run(cluster.subscribe(0, "a", { options: { onFailure: "skip", attemptsMax: 1 } }));
+  for (const sequence of all) await cluster.run(cluster.publish(0, "a", String(sequence)));
+  await cluster.clock.advance(5_000);
+  outcome = { status: "accepted" };
+  cluster.sink.attempts.length = 0;
+  return id;
+}
+
+function order(index: number, id: string, one: LettersOrder): Promise<OrderResult> {
+  const work = cluster.node(index).broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun: false });
+  work.catch(() => undefined);
+  return work;
+}
+
+const lettersOf = async (index: number, id: string) =>
+  (await cluster.run(cluster.node(index).broker.operator.listDeadLetters(testCaller, id, page))).items;
+
+/** Messages to the store take from nothing to `mostMs`, in an order that repeats. */
+function uneven(mostMs: number): () => number {
+  let state = 7;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state % (mostMs + 1);
+  };
+}
+
+describe("two nodes that redeliver at once", () => {
+  it.each([0, 1, 50, 150, 199, 200, 201, 250, 390, 410, 1_150, 1_250])(
+    "deliver each event once and in order, the second begins after %i ms",
+    async (afterMs) => {
+      const id = await startWithLetters({ delayMs: uneven(20) });
+      const first = order(0, id, redeliver);
+      await cluster.clock.advance(afterMs);
+      const second = order(1, id, redeliver);
+      const results = await cluster.run(Promise.allSettled([first, second]));
+      await cluster.clock.advance(5_000);
+      expect(cluster.sink.sequencesOf(id)).toEqual(all);
+      const counts = results.map((one) => (one.status === "fulfilled" ? one.value.events : 0));
+      expect(counts.reduce((sum, count) => sum + count)).toBe(all.length);
+      for (const one of results) if (one.status === "rejected") expect(one.reason).toEqual(held);
+      expect(await lettersOf(1, id)).toEqual([]);
+    },
+  );
+
+  it("deliver different events at once", async () => {
+    const id = await startWithLetters();
+    const [one, two] = await lettersOf(0, id);
+    const first = order(0, id, { kind: "redeliver", eventId: one?.eventId });
+    const second = order(1, id, { kind: "redeliver", eventId: two?.eventId });
+    const results = await cluster.run(Promise.all([first, second]));
+    expect(results).toMatchObject([{ events: 1 }, { events: 1 }]);
+    expect(new Set(cluster.sink.sequencesOf(id))).toEqual(new Set([1, 2]));
+  });
+});
+
+it("a node discards nothing while another delivers it again", async () => {
+  const id = await startWithLetters();
+  const first = order(0, id, redeliver);
+  await cluster.clock.advance(takesMs / 2);
+  await expect(cluster.run(order(1, id, discard))).rejects.toEqual(held);
+  expect(await cluster.run(first)).toMatchObject({ events: all.length });
+});
+
+it("an event whose receiver fails counts one attempt more, whichever node made it", async () => {
+  const id = await startWithLetters();
+  cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "answered 503" }));
+  await cluster.run(order(1, id, redeliver));
+  await cluster.run(order(0, id, redeliver));
+  expect(await lettersOf(0, id)).toMatchObject(all.map(() => ({ attempts: 3, reason: "answered 503" })));
+});
+
+it("a stop of the node keeps the event as it was, and another node delivers it at once", async () => {
+  const id = await startWithLetters();
+  cluster.sink.receive("http://receiver/", () => new Promise(() => {}));
+  const first = order(0, id, redeliver);
+  await cluster.clock.advance(100);
+  const listed = await lettersOf(1, id);
+  expect(listed[0]).toMatchObject({ attempts: 2, reason: "a node is delivering it again" });
+  await cluster.stop(0);
+  expect(await first).toMatchObject({ events: 0, letters: { left: all.length } });
+  cluster.sink.receive("http://receiver/", () => ({ status: "accepted" }));
+  expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: all.length, letters: { left: 0 } });
+});
+
+it("an event whose node is killed is kept from others for a minute, and then delivered", async () => {
+  const id = await startWithLetters();
+  void order(0, id, redeliver);
+  await cluster.clock.advance(takesMs + takesMs / 2);
+  cluster.kill(0);
+  await expect(cluster.run(order(1, id, redeliver))).rejects.toEqual(held);
+  await cluster.clock.advance(60_000);
+  expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: 5, letters: { left: 0 } });
+  expect(cluster.sink.sequencesOf(id)).toEqual([1, 2, 2, 3, 4, 5, 6]);
+});
