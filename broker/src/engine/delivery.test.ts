@@ -1,6 +1,7 @@
 import { encodeEvents } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDeferred } from "../lib/deferred.ts";
+import { KeyedSlots } from "../lib/keyed-slots.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
 
@@ -85,6 +86,42 @@ describe("delivery", () => {
     expect(sink.sequencesOf(healthy)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
     const [hanging] = await engine.listSubscriptions();
     expect(hanging).toMatchObject({ notifiedCount: 0, notifyingCount: 20 });
+  });
+
+  it("a subscription that waits after a failure keeps no other from its receiver", async () => {
+    const { broker, sink, clock } = await start();
+    sink.slots = new KeyedSlots(1);
+    await broker.open(topic("a"));
+    sink.receive("http://one/fails", () => ({ status: "failed", reason: "500" }));
+    const failing = await engine.subscribe("a", { url: "http://one/fails" });
+    const healthy = await engine.subscribe("a", { url: "http://one/works" });
+    await engine.publishMany("a", 3);
+    await clock.settle();
+    expect(sink.sequencesOf(failing)).toEqual([1]);
+    expect(sink.sequencesOf(healthy)).toEqual([1, 2, 3]);
+  });
+
+  it("subscriptions that wait for their receiver hold no event, and lose none when one is removed or the broker restarts", async () => {
+    const { broker, sink, clock } = await start();
+    sink.slots = new KeyedSlots(1);
+    await broker.open(topic("a"));
+    const gate = createDeferred<AttemptOutcome>();
+    sink.receive("http://one/slow", () => gate.promise);
+    await engine.subscribe("a", { url: "http://one/slow" });
+    const removed = await engine.subscribe("a", { url: "http://one/removed" });
+    const waiting = await engine.subscribe("a", { url: "http://one/waits" });
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(sink.slots.waitingCount).toBe(2);
+    await broker.unSubscribe({ subscriptionId: removed });
+    expect(sink.slots.waitingCount).toBe(1);
+    await broker.stop(0);
+    expect(sink.slots.waitingCount).toBe(0);
+    gate.resolve({ status: "accepted" });
+    await restart();
+    await clock.settle();
+    expect(sink.sequencesOf(waiting)).toEqual([1, 2]);
+    expect(sink.sequencesOf(removed)).toEqual([]);
   });
 
   it.each(["stops", "moves to another url"])(

@@ -69,6 +69,12 @@ export interface AttemptOptions {
   readonly onAnswer?: ((answer: AttemptAnswer) => void) | undefined;
 }
 
+/** A place among the attempts at one receiver. */
+export interface AttemptSlot {
+  /** Only the first call counts. */
+  leave(): void;
+}
+
 /**
  * Delivers notifications. `attempt` never throws because of the receiver. It resolves within its own deadline, with `accepted` only if the receiver
  * accepted. It sends nothing after `signal` has aborted.
@@ -77,6 +83,12 @@ export interface Sink {
   /** Checks an address, and asks its receiver for consent, before a subscription is created. @throws BrokerError 100501, 100506. */
   checkTarget(target: CallbackTarget): Promise<void>;
   attempt(notification: Notification, signal: AttemptSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
+  /**
+   * Waits until few others attempt to reach the receiver, for callers that exist by the ten thousand: such a wait holds a fraction of what an attempt
+   * holds that waits for its connection. Keep the slot until the attempt ends, and leave it before any other wait. Undefined where none is needed, or
+   * `signal` aborts first.
+   */
+  enter(target: CallbackTarget, signal: AttemptSignal): AttemptSlot | Promise<AttemptSlot | undefined> | undefined;
   /** Sends an event that is none, once, as an event is sent: a receiver that takes it can take events. Never throws because of the receiver. */
   test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome>;
   /** Sends nothing more. Attempts in progress have `graceMs`; then they are aborted. */

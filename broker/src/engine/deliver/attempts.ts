@@ -52,6 +52,8 @@ export interface DeliverySignals {
   readonly aborting: CancelSignal;
   /** Waits for the turn of an attempt; undefined where it may be made at once. */
   readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
+  /** Whether the first attempt has had its turn; false if left out. */
+  readonly hasTurn?: boolean | undefined;
   /** Whether this node may still deliver; asked right before each attempt is sent. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Failures in an earlier run of the broker or at another node; none if left out. */
@@ -78,13 +80,15 @@ export async function deliver(
 ): Promise<DeliveryResult> {
   let { attempts, waitedMs } = signals.failing ?? nothingFailed;
   const { stopping: signal, leftMs = 0 } = signals;
+  let hasTurn = signals.hasTurn === true;
   if (leftMs > 0) {
     waitedMs += await waitFor(parts.clock, leftMs, signal);
     signals.onFailing?.({ attempts, waitedMs });
   }
   while (!signals.stopping.aborted) {
-    const turn = signals.turn?.(signals.stopping);
+    const turn = hasTurn ? undefined : signals.turn?.(signals.stopping);
     if (turn !== undefined) await turn;
+    hasTurn = false;
     const outcome = await attempt(parts, notification, signals);
     if (outcome.status === "accepted") {
       parts.failures.accepted(notification.subscription.url, parts.logger);

@@ -1,4 +1,4 @@
-import { type DeadLetter, deadLettersMax, toLetterReason } from "../../domain/dead-letter.ts";
+import { type DeadLetter, toLetterReason } from "../../domain/dead-letter.ts";
 import type { Event } from "../../domain/event.ts";
 import { type EventEnd, EventWindow, type WindowEntry } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
@@ -23,6 +23,7 @@ import {
   pauseAfter,
   type Wait,
 } from "./attempts.ts";
+import { AttemptTurn } from "./attempt-turn.ts";
 import { DeliveryProgress, type Failure, failureOf } from "./delivery-progress.ts";
 import { type LaneItem, Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
@@ -107,6 +108,8 @@ export class DeliveryWorker {
   /** Bytes of events in the window that have not ended. */
   #bytesAhead = 0;
   #onRoom: (() => void) | undefined;
+  /** Taken before an event is, and left when its first attempt has ended. */
+  readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
   constructor(order: DeliveryOrder, options: DeliveryWorkerOptions) {
@@ -145,9 +148,7 @@ export class DeliveryWorker {
     return this.#window.size === 0 && this.feed.isCaughtUp;
   }
 
-  /**
-   * Ends after the attempts in progress, so that an accepted event counts as accepted. Aborts attempts that take longer than `graceMs`.
-   */
+  /** Ends after the attempts in progress, so that an accepted event counts as accepted. Aborts attempts that take longer than `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     if (graceMs === 0) this.#aborting.abort();
@@ -160,18 +161,31 @@ export class DeliveryWorker {
   }
 
   async #run(): Promise<void> {
-    for (let held = await this.#next(); held !== undefined; held = await this.#next()) {
+    while (await this.#hasNext()) {
       // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
       await this.#options.slices.pause();
-      if (this.#lanes === undefined) {
-        if (!(await this.#deliver([held]))) break;
-      } else {
-        this.#lanes.add(held);
-        if (this.#isFarAhead) await this.#waitForRoom();
-      }
+      const entering = this.#lanes === undefined ? this.#enter() : undefined;
+      if (entering !== undefined) await entering;
+      const event = this.#stopping.aborted ? undefined : this.feed.peek();
+      if (event === undefined) this.#turn.leave();
+      else if (this.#lanes !== undefined) {
+        this.#lanes.add(this.#take(event));
+        await this.#waitForRoom();
+      } else if (!(await this.#deliver([this.#take(event)]))) break;
     }
     await this.#lanes?.end();
     if (this.#hasGivenUp) this.#options.onGivenUp(this.#order.subscription.id, this);
+  }
+
+  /** An attempt that is not due yet would keep others from their turns. */
+  #enter(): Promise<void> | undefined {
+    if (this.#progress.current.retryAt > this.#options.clock.now()) return undefined;
+    return this.#turn.enter({
+      sink: this.#options.sink,
+      target: this.#target,
+      turn: this.#order.turn,
+      stopping: this.#stopping,
+    });
   }
 
   #createLanes(): Lanes<Held> | undefined {
@@ -216,12 +230,9 @@ export class DeliveryWorker {
     return held;
   }
 
-  get #isFarAhead(): boolean {
-    return this.#window.size >= eventsAheadMax || this.#bytesAhead >= bytesAheadMax;
-  }
-
   async #waitForRoom(): Promise<void> {
-    while (this.#isFarAhead && !this.#stopping.aborted) await this.#nextSettling();
+    const isFarAhead = (): boolean => this.#window.size >= eventsAheadMax || this.#bytesAhead >= bytesAheadMax;
+    while (isFarAhead() && !this.#stopping.aborted) await this.#nextSettling();
   }
 
   /** Returns when events ended, or the worker stops. */
@@ -241,12 +252,14 @@ export class DeliveryWorker {
   async #deliver(items: readonly Held[]): Promise<boolean> {
     for (let rest = items; rest.length > 0; ) {
       const result = await this.#attempt(rest);
+      this.#turn.leave();
       if (result.status === "accepted") {
         this.#settle(rest, "accepted");
         return true;
       }
       if (result.status !== "interrupted") return this.#onFailed(rest, result);
-      const denied = this.#mayGoOn ? rest.filter((held) => !this.#mayReceive(held)) : [];
+      const mayGoOn = !this.#stopping.aborted && this.#order.mayStart?.() !== false;
+      const denied = mayGoOn ? rest.filter((held) => !this.#mayReceive(held)) : [];
       if (denied.length === 0) {
         this.#stopping.abort();
         return false;
@@ -264,11 +277,6 @@ export class DeliveryWorker {
       this.#skip(items, result);
       return true;
     }
-    if (room === "full") {
-      const { id: subscriptionId } = this.#target;
-      const remedy = "redeliver or discard some, then resume the subscription";
-      this.#options.logger.error("no room for dead letters", { subscriptionId, most: deadLettersMax, remedy });
-    }
     this.#hasGivenUp ||= room !== "stopped";
     this.#stopping.abort();
     return false;
@@ -276,15 +284,15 @@ export class DeliveryWorker {
 
   #skip(items: readonly Held[], { attempts, reason }: Omit<DeliveryResult & { status: "failed" }, "status">): void {
     const { clock, eventIds, logger, metrics } = this.#options;
-    const { id: subscriptionId } = this.#target;
+    const subscriptionId = this.#target.id;
     const rest = { attempts, reason: toLetterReason(reason), failedAt: clock.now() };
     for (const held of items) {
       const { position, topic } = held.event;
       held.letter = { subscriptionId, position, topic, eventId: eventIds.of(held.event), ...rest };
     }
     metrics.deadLetters("added", items.length);
-    const eventId = items[0]?.letter?.eventId;
-    logger.warn("events skipped: they are dead letters", { subscriptionId, events: items.length, eventId, ...rest });
+    const skipped = { subscriptionId, events: items.length, eventId: items[0]?.letter?.eventId, ...rest };
+    logger.warn("events skipped: they are dead letters", skipped);
     this.#settle(items, "skipped");
   }
 
@@ -313,23 +321,19 @@ export class DeliveryWorker {
     this.#onRoom?.();
   }
 
-  get #mayGoOn(): boolean {
-    return !this.#stopping.aborted && this.#order.mayStart?.() !== false;
-  }
-
   /** Whether the right to the topic has not ended while the event waited. */
   #mayReceive({ event: { topic } }: Held): boolean {
     return this.#order.mayReceive?.(topic) !== false;
   }
 
   #signals(items: readonly Held[]): DeliverySignals {
-    const [head] = items;
-    if (head === undefined) throw new Error("there is an event");
+    const head = items[0] as Held; // There is an event.
     const { failedAttempts: attempts, failedMs: waitedMs, retryAt } = head.failure;
     return {
       stopping: this.#stopping,
       aborting: this.#aborting,
       turn: this.#order.turn,
+      hasTurn: this.#turn.hasCome,
       mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
       failing: { attempts, waitedMs },
       attemptsMax: this.#target.options?.skipAfter,
@@ -349,6 +353,7 @@ export class DeliveryWorker {
 
   /** Notes the first failure, so that others see it, and what the receiver asked for: whoever takes the subscription over waits as well. */
   #wait(held: Held, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
+    this.#turn.leave();
     const nextAttemptAt = this.#options.clock.now() + waitMs;
     const isFirst = held.failure.failingSince === 0;
     const failingSince = isFirst ? this.#options.clock.now() : held.failure.failingSince;
@@ -368,25 +373,23 @@ export class DeliveryWorker {
     this.#progress.fail(held.failure, { isNews, sinceMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
-  /** Takes the next event; undefined when the worker stops. A store that fails is asked again: the feed has not moved. */
-  async #next(): Promise<Held | undefined> {
-    const signal = this.#stopping;
-    for (let failures = 0; !signal.aborted; ) {
-      const event = this.feed.peek();
-      if (event !== undefined) return this.#take(event);
+  /** Waits for the next event; false when the worker stops. A store that fails is asked again: the feed has not moved. */
+  async #hasNext(): Promise<boolean> {
+    for (let failures = 0; !this.#stopping.aborted; ) {
+      if (this.feed.peek() !== undefined) return true;
       try {
-        await this.feed.more(signal);
+        await this.feed.more(this.#stopping);
       } catch (error) {
         failures += 1;
         await this.#onUnread(error, failures);
       }
     }
     this.#options.troubles.clear(this.#order.subscription.id);
-    return undefined;
+    return false;
   }
 
-  /** Waits until it is worth another try. */
   async #onUnread(error: unknown, failures: number): Promise<void> {
+    this.#turn.leave();
     const { troubles, logger } = this.#options;
     const { id, groupId } = this.#order.subscription;
     logger.error("events not read, trying again", { subscriptionId: id, error });

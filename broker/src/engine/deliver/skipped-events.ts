@@ -46,12 +46,19 @@ export class SkippedEvents {
     this.#ahead -= count;
   }
 
+  #reportFull(): void {
+    const { id: subscriptionId, logger } = this.#options;
+    const remedy = "redeliver or discard some, then resume the subscription";
+    logger.error("no room for dead letters", { subscriptionId, most: deadLettersMax, remedy });
+  }
+
   /** Never rejects. */
   async #take(count: number): Promise<Room> {
     for (let failures = 1; !this.#options.stopping.aborted; failures += 1) {
       try {
         const isFree = (await this.#count()) + count <= deadLettersMax;
         if (isFree) this.#ahead += count;
+        else this.#reportFull();
         return isFree ? "free" : "full";
       } catch (error) {
         this.#options.logger.error("dead letters not counted, trying again", {

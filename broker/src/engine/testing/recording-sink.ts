@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { CancelSignal } from "../../lib/cancellation.ts";
+import type { KeyedSlots } from "../../lib/keyed-slots.ts";
 import type {
   AttemptOptions,
   AttemptOutcome,
@@ -20,6 +21,8 @@ export class RecordingSink implements Sink {
   testOutcome: TestOutcome["outcome"] = { status: "accepted" };
   /** Whether tests from now on end with their signal alone. */
   isTestHanging = false;
+  /** Attempts at one host at once; any number if left out. */
+  slots: KeyedSlots<string> | undefined;
   readonly #receivers = new Map<string, Receiver>();
 
   /** Sets the receiver at a url; without one, every attempt there is accepted. */
@@ -47,6 +50,10 @@ export class RecordingSink implements Sink {
         .then(resolve, reject)
         .finally(() => signal.removeEventListener("abort", abort));
     });
+  }
+
+  enter({ url }: CallbackTarget, signal: CancelSignal): ReturnType<Sink["enter"]> {
+    return this.slots?.take(new URL(url).host, signal);
   }
 
   async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {

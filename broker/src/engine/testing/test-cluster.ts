@@ -258,6 +258,7 @@ export class TestCluster {
     return {
       checkTarget: (target) => gated.checkTarget(target),
       test: (target, signal) => gated.test(target, signal),
+      enter: (target, signal) => this.sink.enter(target, signal),
       stop: () => gated.stop(),
       attempt: (notification, signal, options) => {
         const mayStart = (): boolean => {

@@ -63,6 +63,25 @@ describe("an attempt that waits for a connection", () => {
   });
 });
 
+const targetAt = (url: string): Notification["subscription"] => notificationTo({ url }).subscription;
+
+describe("the slots of a receiver", () => {
+  test("are twice its connections, over all its urls, and free again when one is left", async () => {
+    const sink = makeSink({ connectionsMax: 2 });
+    const slots = ["/a", "/b", "/c", "/d"].map((path) => sink.enter(targetAt(`http://one.test${path}`), neverAborted));
+    expect(slots.every((slot) => slot !== undefined && !(slot instanceof Promise))).toBe(true);
+    const waiting = sink.enter(targetAt("http://one.test/e"), neverAborted);
+    expect(waiting).toBeInstanceOf(Promise);
+    expect(sink.enter(targetAt("http://two.test/"), neverAborted)).not.toBeInstanceOf(Promise);
+    (await slots[0])?.leave();
+    expect(await waiting).toBeDefined();
+  });
+
+  test("are not needed for a url that cannot be called", () => {
+    expect(makeSink().enter(targetAt("nowhere"), neverAborted)).toBeUndefined();
+  });
+});
+
 describe("an attempt whose permission ends after the call", () => {
   test("is not sent on an open idle connection", async () => {
     await using receiver = await startReceiver((response) => response.end());

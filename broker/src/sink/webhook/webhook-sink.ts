@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { BrokerError } from "@stele/wire";
 import { findReceiverRule, type ReceiverRule } from "../../domain/receiver-pattern.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
+import { KeyedSlots } from "../../lib/keyed-slots.ts";
 import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -19,7 +20,7 @@ import { loopbackPortMin, portOf } from "./callback-ports.ts";
 import { CallbackBodies, webhookIdOf } from "./callback-body.ts";
 import { type CallbackUrl, hostOf, parseCallbackUrl } from "./callback-url.ts";
 import type { CloudEventOptions } from "./cloud-event-body.ts";
-import type { ConnectionLimits, ConnectionOrder } from "./connections/connection-pool.ts";
+import { type ConnectionLimits, type ConnectionOrder, laneKeyOf } from "./connections/connection-pool.ts";
 import { type Consent, type ConsentMode, Consents } from "./consent/consents.ts";
 import { createPing } from "./consent/ping.ts";
 import { Questions } from "./consent/questions.ts";
@@ -80,6 +81,8 @@ class WebhookSink implements Sink {
   readonly #resolver: Resolver;
   readonly #caller: ReceiverCaller;
   readonly #consents: Consents;
+  /** Twice as many enter as have a connection: there is always a next request when a connection is free. */
+  readonly #slots: KeyedSlots<string>;
   readonly #urls = new WeakMap<CallbackTarget, CallbackUrl>();
   readonly #stopping = new AbortController();
 
@@ -92,6 +95,7 @@ class WebhookSink implements Sink {
     this.#extensionPrefix = options.cloudEvents.extensionPrefix;
     this.#policy = createAddressPolicy(options);
     this.#resolver = options.resolver;
+    this.#slots = new KeyedSlots(2 * options.connectionsMax);
     this.#caller = new ReceiverCaller({
       ...options,
       connect: createGuardedConnector({ ...options, policy: this.#policy }),
@@ -111,7 +115,7 @@ class WebhookSink implements Sink {
     });
     metrics.watchCallbacks(() => ({
       connections: this.#caller.connectionCount,
-      waiting: this.#caller.waitingCount,
+      waiting: this.#caller.waitingCount + this.#slots.waitingCount,
     }));
   }
 
@@ -157,6 +161,20 @@ class WebhookSink implements Sink {
         ? { status: "withheld" }
         : this.#send(notification, { parsed, consent: answered, signals }),
     );
+  }
+
+  enter(target: CallbackTarget, signal: CancelSignal): ReturnType<Sink["enter"]> {
+    const parsed = this.#parseUrl(target);
+    if (!parsed.isGood) return undefined;
+    const { url, place } = parsed;
+    const enter = (consent: Consent | undefined): ReturnType<Sink["enter"]> =>
+      consent?.mayCall === true
+        ? this.#slots.take(laneKeyOf({ origin: place.origin, rate: toRate(consent, url) }), signal)
+        : undefined;
+    const consent = this.#consents.find(url);
+    return consent === undefined
+      ? unlessAborted(this.#consents.ask(target, url), [signal]).then(enter)
+      : enter(consent);
   }
 
   async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {

@@ -45,6 +45,11 @@ export interface Lease {
 /** Maximum number of idle receivers to remember: whether they answer, and how much was sent to them. */
 const unusedLanesMax = 10_000;
 
+/** Requests with the same key wait for each other. */
+export function laneKeyOf({ origin, rate }: Pick<ConnectionOrder, "origin" | "rate">): string {
+  return rate === undefined ? origin : `${rate.requestsPerMinuteMax} ${rate.url}`;
+}
+
 /**
  * Hands out connections within the limits. Requests to one receiver stay in order, and receivers take turns (see {@link ReadyLanes}). If there is no
  * room, closes the connection that was idle for longest.
@@ -123,7 +128,7 @@ export class ConnectionPool {
   }
 
   #laneOf({ origin, rate }: ConnectionOrder): Lane {
-    const key = rate === undefined ? origin : `${rate.requestsPerMinuteMax} ${rate.url}`;
+    const key = laneKeyOf({ origin, rate });
     const known = this.#lanes.get(key);
     if (known !== undefined) return known;
     const { bytesPerSecondMax } = this.#options;
