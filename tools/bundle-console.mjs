@@ -8,6 +8,8 @@ import { build } from "vite";
 const packable = /\.(?:js|css|svg)$/;
 
 export async function bundleConsole({ root, outDir }) {
+  // A shell or a test runner may have set another value, and with it the console would get React's build for developers.
+  process.env.NODE_ENV = "production";
   await build({
     configFile: false,
     root: join(root, "console"),

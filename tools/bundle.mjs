@@ -6,13 +6,12 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 import { bundleConsole } from "./bundle-console.mjs";
+import { external } from "./bundle-externals.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const stele = join(root, "broker", "dist", "stele.js");
 const worker = join(root, "chain", "dist", "worker.js");
 const readerWorker = join(root, "chain", "dist", "reader-worker.js");
-/** Packages with machine code, which stay where npm installed them, and an optional one of `pg`. */
-const external = ["@photostructure/sqlite", "keccak", "secp256k1", "pg-native"];
 
 /** Packages find their package.json by its path, which the bundle does not keep. */
 const ownVersions = {

@@ -111,7 +111,7 @@ describe.each(forms)("-o %s", (form) => {
     expect(code).toBe(0);
     expect(masked(stdout).replace(/("ms": ?|200 +)\d+/, "$1N")).toMatchSnapshot("listen");
     const [{ body, headers } = { body: "", headers: {} }] = receiver.attempts;
-    expect(await verifyWebhook(body, headers, "a secret")).toMatchObject({ kind: "event", event: { topic } });
+    expect(await verifyWebhook(body, headers, "a secret")).toMatchObject({ kind: "event", events: [{ topic }] });
   });
 
   it("keeps contexts", async () => {

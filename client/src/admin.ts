@@ -13,11 +13,28 @@ import type {
   OrderName,
   OrderResultBody,
 } from "@stele/wire";
-import { type HttpDoor, isRecord } from "./http-door.ts";
+import { HttpDoor, isRecord } from "./http-door.ts";
 import type { Open } from "./lib/open.ts";
-import type { CallOptions } from "./options.ts";
-import { withRetries } from "./retries.ts";
+import type { CallOptions, SteleOptions } from "./options.ts";
+import { retriesDefault, withRetries } from "./retries.ts";
 import { toFailure, toStrangeAnswer } from "./stele-error.ts";
+
+export type {
+  AdminDeadLetter,
+  AdminEvent,
+  AdminEventDetails,
+  AdminFigures,
+  AdminGroups,
+  AdminNodes,
+  AdminSession,
+  AdminSubscription,
+  AdminSubscriptionDetails,
+  AdminTopic,
+  AdminTopicDetails,
+  OrderName,
+  OrderResultBody,
+} from "@stele/wire";
+export type { Open } from "./lib/open.ts";
 
 /** What a search for subscriptions asks for; docs/admin.md explains each. */
 export interface SubscriptionSearch {
@@ -67,14 +84,15 @@ interface AdminRequest {
 
 const pageLimit = 500;
 
-/** The admin API (docs/admin.md). Lists are read page by page while they are iterated. */
+/** The admin API (docs/admin.md), also at hand as `stele.admin`. Lists are read page by page while they are iterated. */
 export class AdminClient {
   readonly #door: HttpDoor;
   readonly #retries: number;
 
-  constructor(door: HttpDoor, retries: number) {
-    this.#door = door;
-    this.#retries = retries;
+  /** @throws TypeError if an address is no URL of http or https. */
+  constructor(options: SteleOptions) {
+    this.#door = new HttpDoor(options);
+    this.#retries = options.retries ?? retriesDefault;
   }
 
   subscriptions(search: SubscriptionSearch = {}, options: CallOptions = {}): AsyncGenerator<Open<AdminSubscription>> {

@@ -43,23 +43,34 @@ export class HttpDoor {
 
   /** A response whose body is still to be read. @throws SteleError if none comes. */
   async open({ url, method, headers, body }: HttpRequest, { signal, traceparent }: CallOptions): Promise<Response> {
-    const { key } = this.#options;
-    const credential = typeof key === "function" ? await key() : key;
+    const credential = await this.#findCredential();
     const init: RequestInit = {
       method,
-      headers: {
+      headers: toHeaders({
         ...headers,
         ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
         ...(traceparent === undefined ? {} : { traceparent }),
-      },
-      redirect: "error", // A key must not travel to another server.
+      }),
+      redirect: "manual", // A key must not travel to another server.
       ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
     };
     try {
-      return await this.#fetch(url, init);
+      return checkPlace(await this.#fetch(url, init), url);
     } catch (error) {
+      if (error instanceof SteleError) throw error;
       throw toUnanswered(error, { url, signal });
+    }
+  }
+
+  /** A token that cannot be renewed now may be had later. */
+  async #findCredential(): Promise<string | undefined> {
+    const { key } = this.#options;
+    if (typeof key !== "function") return key;
+    try {
+      return await key();
+    } catch (cause) {
+      throw new SteleError("the function of the option key failed", { retry: true, wasRefused: true, cause });
     }
   }
 
@@ -129,6 +140,31 @@ export function toUnanswered(
     retry: true,
     wasRefused: unsentCodes.has(code),
     cause: error,
+  });
+}
+
+/** The message of `Headers` would show the key. */
+function toHeaders(values: Readonly<Record<string, string>>): Headers {
+  try {
+    return new Headers(values);
+  } catch {
+    throw new SteleError("key or traceparent has characters that no header can carry", {
+      retry: false,
+      wasRefused: true,
+    });
+  }
+}
+
+/** @throws SteleError for a redirect, of which a browser tells nothing. */
+function checkPlace(response: Response, url: string): Response {
+  const isRedirect = response.type === "opaqueredirect" || [301, 302, 303, 307, 308].includes(response.status);
+  if (!isRedirect) return response;
+  const place = response.headers.get("location");
+  const where = place === null ? "another address" : new URL(place, url).origin;
+  void response.body?.cancel();
+  throw new SteleError(`${url} redirects to ${where}: give the client the address of the broker itself`, {
+    retry: false,
+    wasRefused: true,
   });
 }
 

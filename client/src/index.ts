@@ -7,3 +7,4 @@ export { type ListOptions, Stele } from "./stele.ts";
 export { SteleError, type SteleErrorOptions } from "./stele-error.ts";
 export { ReceivedEvent } from "./tail/received-event.ts";
 export type { Reconnect, Resync, SubscribeOptions, Tail } from "./tail/tail.ts";
+export type { EventBody, Proof, TopicInfo, TopicPageBody, TopicState } from "@stele/wire";

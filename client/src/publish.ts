@@ -7,8 +7,8 @@ import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
 import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
 import { SteleError, transactionTimeout } from "./stele-error.ts";
 
-/** Content of an event: bytes as they are, text as UTF-8, anything else as JSON with the extension `svc-format`. */
-export type Content = string | Uint8Array | object;
+/** Content of an event: bytes (a buffer, or a view of one) as they are, text as UTF-8, anything else as JSON with the extension `svc-format`. */
+export type Content = string | ArrayBuffer | ArrayBufferView | object;
 
 export interface PublishOptions extends CallOptions {
   /** Keys begin with the broker's extension prefix, `svc-` by default. */
@@ -52,7 +52,7 @@ interface Publisher {
 }
 
 /** Publishes one event. @throws SteleError, also if the broker does not know in time whether the event is on the chain (200201). */
-export function publishOne(
+export async function publishOne(
   { door, retries, groupId }: Publisher,
   publication: Publication,
   options: CallOptions,
@@ -132,9 +132,9 @@ function toPublished(result: unknown): Published {
 }
 
 function toCall({ topic, content, extensions, once }: Publication, groupId: string | undefined): RpcCall {
-  const isJson = typeof content !== "string" && !(content instanceof Uint8Array);
-  const bytes = isJson ? encoder.encode(JSON.stringify(content)) : toBytes(content);
-  const marks = isJson ? { [formatKey]: "json", ...extensions } : extensions;
+  const plain = findBytes(content);
+  const bytes = plain ?? encoder.encode(toJson(content));
+  const marks = plain === undefined ? { [formatKey]: "json", ...extensions } : extensions;
   return {
     method: "publish",
     params: {
@@ -147,8 +147,19 @@ function toCall({ topic, content, extensions, once }: Publication, groupId: stri
   };
 }
 
-function toBytes(content: string | Uint8Array): Uint8Array {
-  return typeof content === "string" ? encoder.encode(content) : content;
+/** Undefined for what is to be JSON. */
+function findBytes(content: Content): Uint8Array | undefined {
+  if (typeof content === "string") return encoder.encode(content);
+  if (content instanceof ArrayBuffer) return new Uint8Array(content);
+  if (!ArrayBuffer.isView(content)) return undefined;
+  return new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
+}
+
+/** @throws TypeError for a function, a cycle, or what else JSON cannot say. */
+function toJson(content: Content): string {
+  const text: unknown = JSON.stringify(content); // Its type leaves out undefined.
+  if (typeof text !== "string") throw new TypeError("the content has no form in JSON");
+  return text;
 }
 
 function isNamed({ params }: RpcCall): boolean {

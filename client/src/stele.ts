@@ -46,7 +46,7 @@ export class Stele {
 
   /** The calls for operators; see docs/admin.md. */
   get admin(): AdminClient {
-    return (this.#admin ??= new AdminClient(this.#door, this.#retries));
+    return (this.#admin ??= new AdminClient(this.#options));
   }
 
   /** Opens a topic; also true if it is open already. */

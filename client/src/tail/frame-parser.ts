@@ -23,6 +23,7 @@ export class FrameParser {
   #name = "";
   #data: string[] = [];
   #hasFields = false;
+  #characters = 0;
 
   constructor(options: FrameParserOptions) {
     this.#options = options;
@@ -34,11 +35,13 @@ export class FrameParser {
     const lines = chunk.split("\n");
     lines[0] = this.#line + (lines[0] ?? "");
     this.#line = lines.pop() ?? "";
-    if (this.#line.length > frameCharactersMax)
-      throw new SteleError("the broker sent a line without end", { retry: false });
+    this.#characters += chunk.length;
     for (const line of lines) {
       const frame = this.#read(line.endsWith("\r") ? line.slice(0, -1) : line);
       if (frame !== undefined) frames.push(frame);
+    }
+    if (this.#characters > frameCharactersMax) {
+      throw new SteleError("the broker sent an event without end", { retry: false });
     }
     return frames;
   }
@@ -67,6 +70,7 @@ export class FrameParser {
     this.#name = "";
     this.#data = [];
     this.#hasFields = false;
+    this.#characters = 0;
     return isFrame ? frame : undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { type HttpDoor, isRecord } from "../http-door.ts";
 import { pause, pauseMs } from "../lib/backoff.ts";
+import { Ending } from "../lib/ending.ts";
 import type { CallOptions } from "../options.ts";
 import { SteleError } from "../stele-error.ts";
 import { Connection } from "./connection.ts";
@@ -49,6 +50,9 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   readonly #door: HttpDoor;
   readonly #options: TailOptions;
   #connection: Connection | undefined;
+  /** Of the caller's signal, and of `close`, from the first connection to the end of the loop. */
+  #ending: Ending | undefined;
+  #isClosed = false;
   #place: string | undefined;
   /** Read by `opened`, for the loop. */
   #peeked: Frame | undefined;
@@ -71,40 +75,66 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   /** Connects without a loop: it will get what is published after this. @throws SteleError; the reason of the signal. */
   async opened(): Promise<void> {
     if (this.#place !== undefined || this.#peeked !== undefined) return;
-    const frame = await this.#next();
+    const frame = await this.#nextOrEnd();
+    if (frame === undefined) return;
     if (frame.data === "") this.#take(frame);
     else this.#peeked = frame;
   }
 
-  /** Ends the connection; so does the end of a loop. */
+  /** Ends the connection for good, also while it is being made: a loop over this tail ends without an error. */
   close(): void {
-    this.#connection?.close();
-    this.#connection = undefined;
-    this.#peeked = undefined;
+    this.#isClosed = true;
+    this.#ending?.abort();
+    this.#disconnect();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<ReceivedEvent, void, undefined> {
     try {
-      for (;;) {
-        const event = this.#take(await this.#next());
+      for (let frame = await this.#nextOrEnd(); frame !== undefined; frame = await this.#nextOrEnd()) {
+        const event = this.#take(frame);
         if (event !== undefined) yield event;
       }
     } finally {
-      this.close();
+      this.#disconnect();
+    }
+  }
+
+  #disconnect(): void {
+    this.#hangUp();
+    this.#peeked = undefined;
+    this.#ending?.close();
+    this.#ending = undefined;
+  }
+
+  #hangUp(): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  /** Undefined once the tail is closed. */
+  async #nextOrEnd(): Promise<Frame | undefined> {
+    if (this.#isClosed) return undefined;
+    this.#ending ??= new Ending(this.#options.signal);
+    try {
+      return await this.#next(this.#ending.signal);
+    } catch (error) {
+      this.#disconnect();
+      if (this.#isClosed) return undefined;
+      throw error;
     }
   }
 
   /** The next frame of this connection, or of a later one. */
-  async #next(): Promise<Frame> {
+  async #next(signal: AbortSignal): Promise<Frame> {
     const peeked = this.#peeked;
     this.#peeked = undefined;
     if (peeked !== undefined) return peeked;
     for (;;) {
-      this.#options.signal?.throwIfAborted();
-      const failure = await this.#read();
+      signal.throwIfAborted();
+      const failure = await this.#read(signal);
       if (!(failure instanceof SteleError)) return failure;
-      this.close();
-      const { retries, signal } = this.#options;
+      this.#hangUp();
+      const { retries } = this.#options;
       if (!failure.retry || (!this.#hasConnected && this.#failures >= retries)) throw failure;
       const delayMs = this.#toDelayMs(failure);
       this.#options.onReconnect?.({ reason: failure.message, delayMs });
@@ -114,10 +144,10 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   }
 
   /** A frame, or why there is none. @throws the reason of the signal. */
-  async #read(): Promise<Frame | SteleError> {
+  async #read(signal: AbortSignal): Promise<Frame | SteleError> {
     try {
       if (this.#connection === undefined) {
-        this.#connection = await this.#connect();
+        this.#connection = await this.#connect(signal);
         this.#options.onConnect?.();
       }
       const frame = await this.#connection.next();
@@ -131,8 +161,8 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
     }
   }
 
-  #connect(): Promise<Connection> {
-    const { topics, groupId, after, filter, signal, traceparent } = this.#options;
+  #connect(signal: AbortSignal): Promise<Connection> {
+    const { topics, groupId, after, filter, traceparent } = this.#options;
     const query = new URLSearchParams();
     for (const topic of topics) query.append("topic", topic);
     if (groupId !== undefined) query.set("groupId", groupId);

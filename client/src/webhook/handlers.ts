@@ -1,45 +1,16 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { bodyBytesMax, receive, type ReceiverAnswer, type ReceiverOptions, toAnswer } from "./receiver.ts";
+import type { ServerResponse } from "node:http";
+import { bodyBytesMax, type NodeRequest, readFetchBody, readNodeBody } from "./read-body.ts";
+import { receive, type ReceiverOptions } from "./receiver.ts";
 import type { WebhookHeaders } from "./verify-webhook.ts";
-
-/** A request of node, or of Express with a body that `express.raw()` has read. */
-export type NodeRequest = IncomingMessage & { readonly body?: unknown };
 
 /** A handler for `node:http`, and for Express. In Express it goes before `express.json()`, which throws away the bytes that are signed. */
 export function toNodeHandler(options: ReceiverOptions): (request: NodeRequest, response: ServerResponse) => void {
   return (request, response) => {
-    void answerNode(request, options).then(({ status, headers, body }) =>
-      response.writeHead(status, headers).end(body),
+    const { method = "", headers } = request;
+    void receive({ method, headers, readBody: () => readNodeBody(request) }, options).then((answer) =>
+      response.writeHead(answer.status, answer.headers).end(answer.body),
     );
   };
-}
-
-async function answerNode(request: NodeRequest, options: ReceiverOptions): Promise<ReceiverAnswer> {
-  try {
-    const rawBody = await readBody(request);
-    if (rawBody === undefined) return toAnswer(413, { connection: "close" });
-    return await receive({ method: request.method ?? "", headers: request.headers, rawBody }, options);
-  } catch (error) {
-    options.onError?.(error);
-    return toAnswer(500);
-  }
-}
-
-/** Undefined for a body that is too long. @throws Error if a parser has read it already. */
-async function readBody(request: NodeRequest): Promise<string | Uint8Array | undefined> {
-  const { body } = request;
-  if (typeof body === "string" || body instanceof Uint8Array) return body;
-  if (body !== undefined && request.readableEnded) {
-    throw new Error("the body was parsed already: put this handler before express.json()");
-  }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > bodyBytesMax) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** What this plugin uses of a Fastify instance. */
@@ -79,15 +50,13 @@ export async function webhookPlugin(
     done(null, body),
   );
   const handler = async (request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> => {
-    const rawBody = request.body instanceof Uint8Array ? request.body : "";
-    const { status, headers, body } = await receive(
-      { method: request.method, headers: request.headers, rawBody },
-      options,
-    );
+    const { method, headers } = request;
+    const rawBody = request.body instanceof Uint8Array ? request.body : ""; // A request without a body.
+    const answer = await receive({ method, headers, readBody: async () => rawBody }, options);
     return reply
-      .status(status)
-      .headers({ ...headers })
-      .send(body);
+      .status(answer.status)
+      .headers({ ...answer.headers })
+      .send(answer.body);
   };
   app.route({ method: ["POST", "OPTIONS"], url: path, handler });
 }
@@ -95,12 +64,9 @@ export async function webhookPlugin(
 /** A handler for servers that speak `Request` and `Response`: Deno, Bun, workers. */
 export function toFetchHandler(options: ReceiverOptions): (request: Request) => Promise<Response> {
   return async (request) => {
-    const rawBody = new Uint8Array(await request.arrayBuffer());
-    const { status, headers, body } = await receive(
-      { method: request.method, headers: request.headers, rawBody },
-      options,
-    );
-    return new Response(body === "" ? null : body, { status, headers });
+    const { method, headers } = request;
+    const answer = await receive({ method, headers, readBody: () => readFetchBody(request) }, options);
+    return new Response(answer.body === "" ? null : answer.body, answer);
   };
 }
 

@@ -1,17 +1,12 @@
-export {
-  type FastifyLike,
-  type NodeRequest,
-  toFetchHandler,
-  toHonoHandler,
-  toNodeHandler,
-  webhookPlugin,
-} from "./handlers.ts";
+export { type FastifyLike, toFetchHandler, toHonoHandler, toNodeHandler, webhookPlugin } from "./handlers.ts";
+export type { NodeRequest } from "./read-body.ts";
+export type { Webhook } from "./read-webhook.ts";
 export type { ReceiverOptions } from "./receiver.ts";
 export {
+  verifySignature,
   verifyWebhook,
   type VerifyWebhookOptions,
-  type Webhook,
   type WebhookHeaders,
-  WebhookRefused,
   type WebhookSecret,
 } from "./verify-webhook.ts";
+export { WebhookRefused } from "./webhook-refused.ts";

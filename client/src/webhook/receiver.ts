@@ -1,20 +1,16 @@
 import type { ReceivedEvent } from "../tail/received-event.ts";
-import {
-  findHeader,
-  verifyWebhook,
-  type VerifyWebhookOptions,
-  type Webhook,
-  type WebhookHeaders,
-  WebhookRefused,
-} from "./verify-webhook.ts";
+import { BodyTaken } from "./read-body.ts";
+import type { Webhook } from "./read-webhook.ts";
+import { findHeader, verifyWebhook, type VerifyWebhookOptions, type WebhookHeaders } from "./verify-webhook.ts";
+import { WebhookRefused } from "./webhook-refused.ts";
 
 export interface ReceiverOptions extends Pick<VerifyWebhookOptions, "secret" | "toleranceS"> {
   /**
-   * Takes an event. The broker gets its answer once this resolves; if it throws, the broker sends the event again later. An event may come twice, with the
-   * same eventId.
+   * Takes an event. The broker gets its answer once this resolves; if it throws, the broker sends the event again later. Events of a batch come one after
+   * another, and all of them again if one throws. An event may come twice, with the same eventId.
    */
   readonly onEvent: (event: ReceivedEvent, webhook: Webhook) => void | Promise<void>;
-  /** Told why a callback was not accepted. */
+  /** Told why a callback was not accepted. If left out, all but wrong signatures goes to `console.error`. */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Brokers that may call, as they name themselves when they ask for consent; `*` for all. They are not told anything if this is left out. */
   readonly allowedBrokers?: readonly string[] | undefined;
@@ -24,7 +20,8 @@ export interface ReceiverOptions extends Pick<VerifyWebhookOptions, "secret" | "
 export interface ReceivedRequest {
   readonly method: string;
   readonly headers: WebhookHeaders;
-  readonly rawBody: string | Uint8Array;
+  /** Reads the bytes that are signed; undefined if they are too many. */
+  readonly readBody: () => Promise<string | Uint8Array | undefined>;
 }
 
 export interface ReceiverAnswer {
@@ -33,9 +30,8 @@ export interface ReceiverAnswer {
   readonly body: string;
 }
 
-/** Longest body that the handlers read: a content of 64 KiB as Base64 and its extensions, and much room for a broker that is set to more. */
-export const bodyBytesMax = 8 * 1024 * 1024;
 const jsonType = { "content-type": "application/json" };
+const textType = { "content-type": "text/plain; charset=utf-8" };
 
 /** Answers one request of a broker. Never throws. */
 export async function receive(request: ReceivedRequest, options: ReceiverOptions): Promise<ReceiverAnswer> {
@@ -44,16 +40,39 @@ export async function receive(request: ReceivedRequest, options: ReceiverOptions
   }
   if (request.method !== "POST") return toAnswer(405, { allow: "POST" });
   try {
-    const webhook = await verifyWebhook(request.rawBody, request.headers, options);
-    if (webhook.event !== undefined) await options.onEvent(webhook.event, webhook);
+    const rawBody = await request.readBody();
+    if (rawBody === undefined) return toAnswer(413);
+    const webhook = await verifyWebhook(rawBody, request.headers, options);
+    for (const event of webhook.events) await options.onEvent(event, webhook);
     return webhook.isJsonRpc ? toRpcResponse(webhook.id) : toAnswer(204);
   } catch (error) {
-    options.onError?.(error);
-    return toAnswer(error instanceof WebhookRefused ? 401 : 500);
+    report(error, options);
+    return toRefusal(error);
   }
 }
 
-export function toAnswer(status: number, headers: Readonly<Record<string, string>> = {}): ReceiverAnswer {
+function report(error: unknown, { onError }: ReceiverOptions): void {
+  try {
+    if (onError !== undefined) onError(error);
+    else if (!(error instanceof WebhookRefused)) warn("webhook not accepted:", error);
+  } catch (mistake) {
+    warn("onError threw:", mistake);
+  }
+}
+
+function warn(text: string, error: unknown): void {
+  // oxlint-disable-next-line no-console -- A mistake of the program that nobody handles would be seen nowhere else.
+  console.error(text, error);
+}
+
+/** Says what the sender or this server's programmer did wrong, and nothing of what `onEvent` threw. */
+function toRefusal(error: unknown): ReceiverAnswer {
+  if (error instanceof WebhookRefused) return { status: 401, headers: textType, body: `${error.message}\n` };
+  if (error instanceof BodyTaken) return { status: 500, headers: textType, body: `${error.message}\n` };
+  return toAnswer(500);
+}
+
+function toAnswer(status: number, headers: Readonly<Record<string, string>> = {}): ReceiverAnswer {
   return { status, headers, body: "" };
 }
 

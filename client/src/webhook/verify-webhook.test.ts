@@ -1,6 +1,7 @@
-import { createHmac } from "node:crypto";
+import { createHmac, generateKeyPairSync, sign as signWith } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { verifyWebhook, WebhookRefused } from "./verify-webhook.ts";
+import { verifySignature, verifyWebhook } from "./verify-webhook.ts";
+import { WebhookRefused } from "./webhook-refused.ts";
 
 const event = { topic: "orders", content: "e30=", extensions: {}, eventId: "2cf24dba-59-1124" };
 const rest = JSON.stringify({ subscriptionId: "s", event });
@@ -27,7 +28,7 @@ describe("verifyWebhook", () => {
   ])("accepts what a broker signs with %s", async (secret, key) => {
     const webhook = await verifyWebhook(rest, sign(rest, key), { secret, now });
     expect(webhook).toMatchObject({ kind: "event", id: event.eventId, subscriptionId: "s", isJsonRpc: false });
-    expect(webhook.event?.json()).toEqual({});
+    expect(webhook.events.map((one) => one.json())).toEqual([{}]);
   });
 
   it("accepts the published vector of Standard Webhooks, but that its body is no callback", async () => {
@@ -55,7 +56,52 @@ describe("verifyWebhook", () => {
       event: { topic: "", content: "", extensions: {}, eventId: "" },
     });
     const pinged = await verifyWebhook(ping, sign(ping, Buffer.from("k"), "ping-1"), { secret: "k", now });
-    expect(pinged).toMatchObject({ kind: "ping", id: "ping-1", event: undefined });
+    expect(pinged).toMatchObject({ kind: "ping", id: "ping-1", events: [] });
+  });
+
+  it.each([
+    ["RESTful", { subscriptionId: "s", events: [event, event] }],
+    [
+      "JsonRPC",
+      { jsonrpc: "2.0", id: "b", method: "onEvents", params: { subscriptionId: "s", events: [event, event] } },
+    ],
+  ])("reads a batch in the %s form", async (_form, value) => {
+    const batch = JSON.stringify(value);
+    const webhook = await verifyWebhook(batch, sign(batch, Buffer.from("k"), "b"), { secret: "k", now });
+    expect(webhook).toMatchObject({ kind: "batch", id: "b", events: [event, event] });
+  });
+
+  it.each([
+    ["a CloudEvent", { specversion: "1.0", id: "x" }],
+    ["a batch of CloudEvents", [{ specversion: "1.0", id: "x" }]],
+  ])("verifies %s, and says how to read it", async (_form, value) => {
+    const body = JSON.stringify(value);
+    const headers = sign(body, Buffer.from("k"), "x");
+    expect(await verifySignature(body, headers, { secret: "k", now })).toBe("x");
+    await expect(verifyWebhook(body, headers, { secret: "k", now })).rejects.toThrow("package cloudevents");
+  });
+
+  it("verifies Ed25519 by the public key, and no signature of the other kind", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
+    const secret = `whpk_${raw.toString("base64")}`;
+    const head = `${event.eventId}.1614265330.`;
+    const signature = signWith(null, Buffer.from(head + rest), privateKey).toString("base64");
+    const headers = { ...sign(rest, raw), "webhook-signature": `v1a,${signature}` };
+    expect(await verifyWebhook(rest, headers, { secret, now })).toMatchObject({ kind: "event" });
+    // Whoever knows the public key could make a signature of HMAC with it.
+    for (const key of [raw, Buffer.from(secret)]) {
+      await expect(verifyWebhook(rest, sign(rest, key), { secret, now })).rejects.toThrow("does not match");
+    }
+    await expect(verifyWebhook(`${rest} `, headers, { secret, now })).rejects.toThrow("does not match");
+  });
+
+  it.each([
+    ["whsk_AAAA", "public key whpk_"],
+    ["whpk_AAAA", "32 bytes"],
+    ["", "empty"],
+  ])("refuses to verify with %j", async (secret, reason) => {
+    await expect(verifyWebhook(rest, sign(rest, Buffer.from("k")), { secret, now })).rejects.toThrow(reason);
   });
 
   const good = sign(rest, Buffer.from("k"));

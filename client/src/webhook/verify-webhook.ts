@@ -1,24 +1,11 @@
-import { isRecord } from "../http-door.ts";
 import { fromBase64 } from "../lib/base64.ts";
-import { type ReceivedEvent, toReceivedEvent } from "../tail/received-event.ts";
+import { readWebhook, type Webhook } from "./read-webhook.ts";
+import { WebhookRefused } from "./webhook-refused.ts";
 
 /** Headers as node, Express and Fastify have them, or as `fetch` has them. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A callback of a broker. */
-export interface Webhook {
-  /** `ping` asks whether this receiver wants callbacks; it has no event. */
-  readonly kind: "event" | "ping";
-  /** The same for each repeat: the eventId, or the identifier of a ping. */
-  readonly id: string;
-  readonly subscriptionId: string;
-  /** Undefined for a ping. */
-  readonly event: ReceivedEvent | undefined;
-  /** Whether the subscription was made over JSON-RPC, so that the answer has to be a JSON-RPC response. */
-  readonly isJsonRpc: boolean;
-}
-
-/** With several, one is enough, so that a secret can be replaced. */
+/** A secret, or the public key `whpk_…` of a secret `whsk_…`. With several, one is enough, so that a secret can be replaced. */
 export type WebhookSecret = string | readonly string[];
 
 export interface VerifyWebhookOptions {
@@ -29,28 +16,32 @@ export interface VerifyWebhookOptions {
   readonly now?: number | undefined;
 }
 
-/** The callback is not one of the broker, or too old. Answer with status 401. */
-export class WebhookRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "WebhookRefused";
-  }
-}
-
 const toleranceDefaultS = 300;
-const secretPrefix = "whsec_";
 const encoder = new TextEncoder();
 
 /**
  * Verifies the signature of a callback (Standard Webhooks 1.0) and reads it. `rawBody` must be the bytes as they came, before any parser. `given` is the secret of
  * the subscription, or an object with it.
- * @throws WebhookRefused
+ * @throws WebhookRefused; TypeError for a secret that can verify nothing, or a subscription that sends CloudEvents.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
   headers: WebhookHeaders,
   given: WebhookSecret | VerifyWebhookOptions,
 ): Promise<Webhook> {
+  const id = await verifySignature(rawBody, headers, given);
+  return readWebhook(typeof rawBody === "string" ? rawBody : new TextDecoder().decode(rawBody), id);
+}
+
+/**
+ * Verifies the signature alone, for bodies in any form, such as CloudEvents. Returns the `webhook-id`, which is the same for each repeat.
+ * @throws WebhookRefused; TypeError for a secret that can verify nothing.
+ */
+export async function verifySignature(
+  rawBody: string | Uint8Array,
+  headers: WebhookHeaders,
+  given: WebhookSecret | VerifyWebhookOptions,
+): Promise<string> {
   const { secret, toleranceS = toleranceDefaultS, now = Date.now() } = isSecret(given) ? { secret: given } : given;
   const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
     const value = findHeader(headers, name);
@@ -65,29 +56,11 @@ export async function verifyWebhook(
   const signed = joined(encoder.encode(`${id}.${timestamp}.`), body);
   const secrets = typeof secret === "string" ? [secret] : secret;
   if (!(await isSigned(signed, signatures, secrets))) throw new WebhookRefused("webhook-signature does not match");
-  return readWebhook(new TextDecoder().decode(body), id);
+  return id;
 }
 
 function isSecret(given: WebhookSecret | VerifyWebhookOptions): given is WebhookSecret {
   return typeof given === "string" || Array.isArray(given);
-}
-
-/** Reads the body of a callback, in either form. @throws WebhookRefused */
-function readWebhook(text: string, id: string): Webhook {
-  const body = parse(text);
-  const isJsonRpc = isRecord(body) && body["jsonrpc"] === "2.0";
-  const params = isJsonRpc ? body["params"] : body;
-  if (!isRecord(body) || !isRecord(params) || typeof params["subscriptionId"] !== "string") {
-    throw new WebhookRefused("the body is no callback");
-  }
-  const common = { id, subscriptionId: params["subscriptionId"], isJsonRpc };
-  const isPing = isJsonRpc ? body["method"] === "ping" : params["ping"] !== undefined;
-  if (isPing) return { kind: "ping", ...common, event: undefined };
-  try {
-    return { kind: "event", ...common, event: toReceivedEvent(params["event"]) };
-  } catch {
-    throw new WebhookRefused("the body has no event");
-  }
 }
 
 /** The header of a request; the first one if there are several. */
@@ -103,19 +76,42 @@ async function isSigned(
   signatures: string,
   secrets: readonly string[],
 ): Promise<boolean> {
-  const given = signatures.split(" ").flatMap((text) => (text.startsWith("v1,") ? findBase64(text.slice(3)) : []));
+  const given = signatures.split(" ");
   for (const secret of secrets) {
-    const algorithm = { name: "HMAC", hash: "SHA-256" };
-    const key = await crypto.subtle.importKey("raw", toKey(secret), algorithm, false, ["verify"]);
-    for (const signature of given) if (await crypto.subtle.verify("HMAC", key, signature, signed)) return true;
+    const { prefix, algorithm, key } = toVerifier(secret);
+    const imported = await crypto.subtle.importKey("raw", key, algorithm, false, ["verify"]);
+    const own = given.flatMap((text) => (text.startsWith(prefix) ? findBase64(text.slice(prefix.length)) : []));
+    for (const signature of own) {
+      if (await crypto.subtle.verify(algorithm.name, imported, signature, signed)) return true;
+    }
   }
   return false;
 }
 
-/** The decoded bytes of `whsec_<Base64>`, and the UTF-8 bytes of any other secret. */
-function toKey(secret: string): Uint8Array<ArrayBuffer> {
-  const encoded = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : "";
-  return (encoded === "" ? undefined : findBase64(encoded)[0]) ?? encoder.encode(secret);
+/** How a secret verifies, and which signatures: one of another kind never counts. */
+interface Verifier {
+  readonly prefix: string;
+  readonly algorithm: { readonly name: string; readonly hash?: string };
+  readonly key: Uint8Array<ArrayBuffer>;
+}
+
+const publicKeyBytes = 32;
+
+/** The key of `whsec_<Base64>` is its decoded bytes, that of any other secret its UTF-8 bytes. @throws TypeError for a private key. */
+function toVerifier(secret: string): Verifier {
+  if (secret === "") throw new TypeError("the secret is empty: everybody can sign with it");
+  if (secret.startsWith("whsk_")) {
+    throw new TypeError("whsk_… is the broker's private key: verify with its public key whpk_…");
+  }
+  if (secret.startsWith("whpk_")) {
+    const [key] = findBase64(secret.slice("whpk_".length));
+    if (key?.length !== publicKeyBytes)
+      throw new TypeError(`whpk_ is not followed by ${publicKeyBytes} bytes in Base64`);
+    return { prefix: "v1a,", algorithm: { name: "Ed25519" }, key };
+  }
+  const encoded = secret.startsWith("whsec_") ? secret.slice("whsec_".length) : "";
+  const key = (encoded === "" ? undefined : findBase64(encoded)[0]) ?? encoder.encode(secret);
+  return { prefix: "v1,", algorithm: { name: "HMAC", hash: "SHA-256" }, key };
 }
 
 /** No element if the text is no Base64 with padding. */
@@ -128,12 +124,4 @@ function joined(head: Uint8Array, tail: Uint8Array): Uint8Array<ArrayBuffer> {
   bytes.set(head);
   bytes.set(tail, head.length);
   return bytes;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,124 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { ReceivedEvent } from "@stele/client";
+import { type Webhook, WebhookRefused } from "@stele/client/webhook";
+import { describe, expect, it } from "vitest";
+import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { frameworks } from "./webhooks/frameworks.ts";
+import { orderOf } from "./webhooks/order-of.ts";
+
+const running = useWorld(embeddedWorld);
+const [{ serve: serveNode }] = frameworks;
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const contents = ['{"n":1}', "grüße \u{1F642}\r\n", "3"];
+let topics = 0;
+
+/** What a handler was given. */
+class Seen {
+  readonly events: ReceivedEvent[] = [];
+  readonly kinds = new Set<Webhook["kind"]>();
+  readonly errors: unknown[] = [];
+  readonly options = {
+    secret: secret as string | readonly string[],
+    onEvent: (event: ReceivedEvent, webhook: Webhook): void => {
+      this.events.push(event);
+      this.kinds.add(webhook.kind);
+    },
+    onError: (error: unknown): void => void this.errors.push(error),
+  };
+
+  texts(): readonly string[] {
+    return this.events.map((event) => event.text());
+  }
+}
+
+/** A topic with three events. */
+async function createTopic(): Promise<string> {
+  topics += 1;
+  const topic = `handlers/${topics}`;
+  const { client } = running();
+  await client.open(topic);
+  for (const content of contents) await client.publish(topic, content);
+  return topic;
+}
+
+describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
+  it.each([
+    ["RESTful callbacks", "subscribe", {}, "event"],
+    ["JsonRPC callbacks", "subscribeByRpc", {}, "event"],
+    ["batches", "subscribe", { batch: 3, batchMs: 60_000 }, "batch"],
+    ["JsonRPC batches", "subscribeByRpc", { batch: 3, batchMs: 60_000 }, "batch"],
+  ] as const)("takes %s of a broker", async (...[, call, params, kind]) => {
+    const seen = new Seen();
+    await using server = await serve(seen.options);
+    const topic = await createTopic();
+    const { client } = running();
+    const id = await client[call]({ topic, url: server.url, secret, offset: "OFFSET_FIRST", ...params });
+    await until("all events came", async () => seen.events.length >= contents.length);
+    expect(seen.texts()).toEqual(contents);
+    expect([...seen.kinds]).toEqual([kind]);
+    // The broker knows that they were accepted: it has nothing left.
+    await until("all were accepted", async () => (await client.findSubscription(id))?.notifyingEventCount === "0");
+    expect(await orderOf(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
+    expect(seen.errors).toEqual([]);
+    await client.unSubscribe(id);
+  });
+
+  it("refuses what is not signed, and another method", async () => {
+    const seen = new Seen();
+    await using server = await serve(seen.options);
+    const headers = {
+      "content-type": "application/json",
+      "webhook-id": "x",
+      "webhook-timestamp": String(Math.floor(Date.now() / 1000)),
+      "webhook-signature": "v1,AAAA",
+    };
+    const forged = await fetch(server.url, { method: "POST", headers, body: "{}" });
+    expect({ status: forged.status, text: await forged.text() }).toEqual({
+      status: 401,
+      text: "webhook-signature does not match\n",
+    });
+    expect(seen.errors).toEqual([expect.any(WebhookRefused)]);
+    const read = await fetch(server.url);
+    expect([404, 405]).toContain(read.status);
+    expect(seen.events).toEqual([]);
+  });
+
+  it("refuses a body that is too long, and goes on", async () => {
+    const seen = new Seen();
+    await using server = await serve(seen.options);
+    const headers = { "content-type": "application/json" };
+    const body = Buffer.alloc(9 * 1024 * 1024, " ");
+    expect((await fetch(server.url, { method: "POST", headers, body })).status).toBe(413);
+    expect((await fetch(server.url, { method: "POST", headers, body: "{}" })).status).toBe(401);
+  });
+
+  it.runIf(serveParsed !== undefined)("says so if the body was parsed before it", async () => {
+    const seen = new Seen();
+    await using server = await (serveParsed ?? serve)(seen.options);
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(server.url, { method: "POST", headers, body: "{}" });
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).toMatch(/^the body was (parsed|read) already: /);
+    expect(String(seen.errors[0])).toContain("already");
+  });
+});
+
+it("a handler verifies Ed25519 by the public key of the broker's secret", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const [seed, raw] = [
+    privateKey.export({ format: "der", type: "pkcs8" }),
+    publicKey.export({ format: "der", type: "spki" }),
+  ];
+  const seen = new Seen();
+  seen.options.secret = `whpk_${raw.subarray(-32).toString("base64")}`;
+  await using server = await serveNode(seen.options);
+  const topic = await createTopic();
+  const { client } = running();
+  const whsk = `whsk_${seed.subarray(-32).toString("base64")}`;
+  const id = await client.subscribe({ topic, url: server.url, secret: whsk, offset: "OFFSET_FIRST" });
+  await until("all events came", async () => seen.events.length >= contents.length);
+  expect(seen.texts()).toEqual(contents);
+  await client.unSubscribe(id);
+});

@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import {
+  type ReceiverOptions,
+  toFetchHandler,
+  toHonoHandler,
+  toNodeHandler,
+  webhookPlugin,
+} from "@stele/client/webhook";
+import express from "express";
+import fastify from "fastify";
+import { Hono } from "hono";
+
+/** A server of a framework that a test runs. */
+export interface FrameworkServer extends AsyncDisposable {
+  /** Address of its handler. */
+  readonly url: string;
+}
+
+/** A web framework with the handler that the client has for it, as a user puts both together. */
+export interface Framework {
+  readonly name: string;
+  serve(options: ReceiverOptions): Promise<FrameworkServer>;
+  /** With something in front of the handler that reads the body, as many programs have it. */
+  readonly serveParsed?: (options: ReceiverOptions) => Promise<FrameworkServer>;
+}
+
+const path = "/hook";
+
+export const frameworks: readonly [Framework, ...Framework[]] = [
+  { name: "node:http", serve: (options) => listening(createServer(toNodeHandler(options))) },
+  {
+    name: "Express",
+    serve: (options) => listening(createServer(express().all(path, toNodeHandler(options)).use(express.json()))),
+    serveParsed: (options) =>
+      listening(
+        createServer(
+          express()
+            .use(express.json({ limit: "8mb" }))
+            .all(path, toNodeHandler(options)),
+        ),
+      ),
+  },
+  {
+    name: "Express with express.raw()",
+    serve: (options) => {
+      const raw = express.raw({ type: "application/json", limit: "8mb" });
+      return listening(createServer(express().all(path, raw, toNodeHandler(options))));
+    },
+  },
+  {
+    name: "Fastify",
+    serve: (options) => fastifyServer((app) => void app.register(webhookPlugin, { path, ...options })),
+  },
+  {
+    name: "Hono",
+    serve: (options) => honoServer(new Hono().all(path, toHonoHandler(options))),
+    serveParsed: (options) => {
+      const app = new Hono();
+      app.use(async (context, next) => {
+        await context.req.json();
+        await next();
+      });
+      return honoServer(app.all(path, toHonoHandler(options)));
+    },
+  },
+  {
+    name: "a server of Request and Response",
+    serve: (options) => {
+      const handle = toFetchHandler(options);
+      return listening(serve({ fetch: handle, createServer, port: 0, hostname: "127.0.0.1" }) as Server);
+    },
+  },
+];
+
+async function fastifyServer(add: (app: ReturnType<typeof fastify>) => void): Promise<FrameworkServer> {
+  const app = fastify();
+  // The rest of the program has JSON as always.
+  app.post("/other", async (request) => ({ got: request.body }));
+  add(app);
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  return { url: urlOf(app.server), [Symbol.asyncDispose]: () => app.close() };
+}
+
+function honoServer(app: Hono): Promise<FrameworkServer> {
+  return listening(serve({ fetch: app.fetch, createServer, port: 0, hostname: "127.0.0.1" }) as Server);
+}
+
+/** `serve` of Hono listens by itself. */
+async function listening(server: Server): Promise<FrameworkServer> {
+  if (!server.listening) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+  }
+  return {
+    url: urlOf(server),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function urlOf(server: { address(): AddressInfo | string | null }): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`; // Of TCP.
+}

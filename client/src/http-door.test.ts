@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { Stele } from "./index.ts";
+
+const url = "http://broker.example";
+
+/** Counts requests, and answers each with `answer`. */
+function answering(answer: (request: Request) => Response) {
+  const requests: Request[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init);
+    requests.push(request);
+    return answer(request);
+  };
+  return { requests, fetch };
+}
+
+describe("a client", () => {
+  it("does not follow a redirect, and names the server that it leads to", async () => {
+    const headers = { location: "https://other.example/jsonrpc" };
+    const { requests, fetch } = answering(() => new Response(null, { status: 301, headers }));
+    const call = new Stele({ url, fetch, key: "k" }).exist("t");
+    await expect(call).rejects.toMatchObject({ code: undefined, retry: false });
+    await expect(call).rejects.toThrow("redirects to https://other.example");
+    expect(requests).toHaveLength(1);
+  });
+
+  it("asks for a key again where that failed, and keeps its key of publish once", async () => {
+    const { requests, fetch } = answering(() =>
+      Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),
+    );
+    let tries = 0;
+    const key = (): string => {
+      tries += 1;
+      if (tries === 1) throw new Error("the log-in is away");
+      return "fresh";
+    };
+    await new Stele({ url, fetch, key }).publish("t", "x", { once: true });
+    expect(requests.map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer fresh"]);
+  });
+
+  it("shows no key that a header cannot carry", async () => {
+    const { requests, fetch } = answering(() => new Response());
+    const failure = await new Stele({ url, fetch, key: "secret\nkey" }).exist("t").catch(String);
+    expect(failure).toContain("no header can carry");
+    expect(failure).not.toContain("secret");
+    expect(requests).toEqual([]);
+  });
+
+  it("carries traceparent in each try", async () => {
+    const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const { requests, fetch } = answering(() => new Response("", { status: 503 }));
+    await expect(new Stele({ url, fetch, retries: 1 }).exist("t", { traceparent })).rejects.toMatchObject({
+      retry: true,
+    });
+    expect(requests.map(({ headers }) => headers.get("traceparent"))).toEqual([traceparent, traceparent]);
+  });
+});
+
+/** What was sent as content and extensions. */
+async function sent(content: object | string): Promise<readonly [string, unknown]> {
+  const { requests, fetch } = answering(() =>
+    Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),
+  );
+  await new Stele({ url, fetch }).publish("t", content);
+  const body = (await requests[0]?.json()) as { params: { content: string; extensions?: unknown } }; // As it was sent.
+  return [Buffer.from(body.params.content, "base64").toString(), body.params.extensions];
+}
+
+describe("the content of an event", () => {
+  it.each<[string, string | object, string, unknown]>([
+    ["a text", "ü", "ü", undefined],
+    ["bytes", Buffer.from("bytes"), "bytes", undefined],
+    ["a buffer", new Uint8Array(Buffer.from("buffer")).buffer, "buffer", undefined],
+    ["a view of a part", new DataView(new Uint8Array(Buffer.from("a view")).buffer, 2), "view", undefined],
+    ["an object", { a: 1 }, '{"a":1}', { "svc-format": "json" }],
+    ["an array", [1], "[1]", { "svc-format": "json" }],
+  ])("is that of %s", async (...[, content, text, extensions]) => {
+    expect(await sent(content)).toEqual([text, extensions]);
+  });
+
+  it("that JSON cannot say rejects the publish, and sends nothing", async () => {
+    await expect(sent(() => {})).rejects.toThrow(TypeError);
+    const cycle: { self?: object } = {};
+    cycle.self = cycle;
+    await expect(sent(cycle)).rejects.toThrow(TypeError);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expectTypeOf, it } from "vitest";
+import { AdminClient, type AdminSubscription } from "./admin.ts";
+import { type Open, type Published, type PublishOutcome, type ReceivedEvent, Stele, SteleError } from "./index.ts";
+import { type ReceiverOptions, toNodeHandler, verifyWebhook, type Webhook } from "./webhook/index.ts";
+
+// `npm run check` compiles these assertions; nothing of them runs.
+const written = (_assertions: (stele: Stele) => unknown): void => {};
+
+function readOutcome(outcome: PublishOutcome): unknown {
+  if (outcome.status === "published") {
+    expectTypeOf(outcome.eventId).toBeString();
+    // @ts-expect-error What was published has no error.
+    return outcome.error;
+  }
+  return expectTypeOf(outcome.error).toEqualTypeOf<SteleError>();
+}
+
+function readFailure(error: unknown): number | undefined {
+  if (!(error instanceof SteleError)) return undefined;
+  expectTypeOf(error.code).toEqualTypeOf<number | undefined>();
+  expectTypeOf(error.retry).toBeBoolean();
+  return error.retryAfterMs;
+}
+
+describe("types of the client", () => {
+  it("say what calls take and give", () => {
+    written((stele) => {
+      expectTypeOf(stele.publish("t", { a: 1 }, { once: true })).resolves.toEqualTypeOf<Published>();
+      expectTypeOf(stele.publish).parameter(1).toEqualTypeOf<string | ArrayBuffer | ArrayBufferView | object>();
+      expectTypeOf(stele.exist("t")).resolves.toBeBoolean();
+      expectTypeOf(stele.getEvent("e")).resolves.toEqualTypeOf<ReceivedEvent>();
+      // @ts-expect-error A number is no content: as text or as JSON, it could be read in two ways.
+      void stele.publish("t", 1);
+      // @ts-expect-error A misspelt option is found.
+      void stele.publish("t", "x", { onec: true });
+      // @ts-expect-error The address is needed.
+      return new Stele({ key: "k" });
+    });
+  });
+
+  it("narrow an outcome by its status", () => {
+    expectTypeOf(readOutcome).parameter(0).toEqualTypeOf<PublishOutcome>();
+  });
+
+  it("give events one by one, read-only", () => {
+    written(async (stele) => {
+      for await (const event of stele.subscribe(["a", "b/#"], {
+        after: new Date(),
+        signal: new AbortController().signal,
+      })) {
+        expectTypeOf(event).toEqualTypeOf<ReceivedEvent>();
+        expectTypeOf(event.bytes()).toEqualTypeOf<Uint8Array<ArrayBuffer>>();
+        expectTypeOf(event.json()).toBeUnknown();
+        // @ts-expect-error An event is what it is.
+        event.topic = "x";
+      }
+    });
+  });
+
+  it("leave room for what a newer broker says", () => {
+    written(async () => {
+      const admin = new AdminClient({ url: "http://127.0.0.1:8080" });
+      for await (const subscription of admin.subscriptions({ lagMin: 1 })) {
+        expectTypeOf(subscription).toEqualTypeOf<Open<AdminSubscription>>();
+        expectTypeOf(subscription.state).not.toEqualTypeOf<AdminSubscription["state"]>();
+        expectTypeOf<"a later state">().toExtend<typeof subscription.state>();
+      }
+      // @ts-expect-error An order that there is not.
+      void admin.order({ name: "stop" }, { all: true });
+      // @ts-expect-error All subscriptions only if somebody says so.
+      void admin.order({ name: "pause" });
+    });
+  });
+
+  it("say why a call failed", () => {
+    expectTypeOf(readFailure).returns.toEqualTypeOf<number | undefined>();
+  });
+
+  it("say what a webhook has", () => {
+    expectTypeOf(verifyWebhook).returns.resolves.toEqualTypeOf<Webhook>();
+    expectTypeOf<Webhook["kind"]>().toEqualTypeOf<"event" | "batch" | "ping">();
+    expectTypeOf<ReceiverOptions["onEvent"]>().parameters.toEqualTypeOf<[ReceivedEvent, Webhook]>();
+    // @ts-expect-error The secret is needed.
+    written(() => toNodeHandler({ onEvent: () => {} }));
+  });
+});

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from "node:http";
+
+/** Longest body that the handlers read: a content of 64 KiB as Base64 and its extensions, and much room for a broker that is set to more. */
+export const bodyBytesMax = 8 * 1024 * 1024;
+
+/** A request of node, or of a framework on top of it that may have read the body. */
+export type NodeRequest = IncomingMessage & {
+  /** What `express.raw()` or `express.text()` has read. */
+  readonly body?: unknown;
+  /** The bytes, where a framework keeps them beside the body that it parsed. */
+  readonly rawBody?: unknown;
+};
+
+/** The bytes that are signed are gone: something in front of the handler has read the body. It is a mistake of this server's program. */
+export class BodyTaken extends Error {}
+
+/** Undefined for a body that is too long. @throws BodyTaken if a parser has read it already. */
+export async function readNodeBody(request: NodeRequest): Promise<string | Uint8Array | undefined> {
+  for (const read of [request.rawBody, request.body]) {
+    if (typeof read === "string" || read instanceof Uint8Array) return read;
+  }
+  if (request.readableDidRead) {
+    throw new BodyTaken("the body was parsed already: put this handler before express.json() and other body parsers");
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // With its default, leaving the loop would close the connection before the answer.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) {
+      request.resume(); // The rest is dropped, so that the answer arrives.
+      return undefined;
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Undefined for a body that is too long. @throws BodyTaken if something has read it already. */
+export async function readFetchBody(request: Request): Promise<Uint8Array | undefined> {
+  if (request.bodyUsed) {
+    throw new BodyTaken("the body was read already: put this handler before validators and whatever else reads it");
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const reader = request.body?.getReader();
+  for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) {
+    bytes += next.value.length;
+    if (bytes > bodyBytesMax) {
+      await reader?.cancel();
+      return undefined;
+    }
+    chunks.push(next.value);
+  }
+  return joined(chunks, bytes);
+}
+
+function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}

@@ -1,0 +1,92 @@
+// `npm run pack -- FOLDER`: makes the tarballs that a user installs. `stele` is the broker's bundle with its command: its only dependencies are the packages with
+// machine code. `@stele/client` is for programs; `@stele/wire` and `@stele/eth` are what it needs for proofs. Their package.json is made here, so that no workspace can
+// be published by mistake, and each tarball asks for exactly the others of its version.
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { external } from "./bundle-externals.mjs";
+import { prepare, root, run } from "./prepare.mjs";
+import { toNotices } from "./third-party.mjs";
+
+const libraries = ["eth", "wire", "client"];
+const licenceFile = "LICENSE";
+
+prepare();
+const target = resolve(process.argv[2] ?? join(root, "packages"));
+const stage = join(target, ".stage");
+rmSync(stage, { recursive: true, force: true });
+const folders = [stageCommand(), ...libraries.map(stageLibrary)];
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+const args = ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", target, ...folders];
+process.exitCode = run(npm, args, { cwd: stage, stdio: ["ignore", "inherit", "inherit"] });
+rmSync(stage, { recursive: true, force: true });
+
+function stageCommand() {
+  const manifest = readManifest("broker");
+  const versions = { ...readManifest("eth").dependencies, ...manifest.dependencies };
+  const folder = begin("stele", {
+    name: "stele",
+    ...describe(manifest),
+    bin: { stele: "bundle/stele.js" },
+    files: ["bundle", "THIRD-PARTY-NOTICES.txt"],
+    dependencies: Object.fromEntries(Object.entries(versions).filter(([name]) => external.includes(name))),
+  });
+  cpSync(join(root, "broker", "dist", "bundle"), join(folder, "bundle"), { recursive: true });
+  copyFileSync(join(root, "broker", "README.md"), join(folder, "README.md"));
+  const bundled = ["broker", "console", "client", "wire", "eth", "chain", "contracts"];
+  writeFileSync(join(folder, "THIRD-PARTY-NOTICES.txt"), toNotices(root, bundled));
+  return folder;
+}
+
+function stageLibrary(name) {
+  const manifest = readManifest(name);
+  const folder = begin(name, {
+    name: manifest.name,
+    ...describe(manifest),
+    files: manifest.files,
+    sideEffects: false,
+    exports: manifest.exports,
+    dependencies: Object.fromEntries(
+      Object.entries(manifest.dependencies).map(([other, range]) => [
+        other,
+        other.startsWith("@stele/") ? manifest.version : range,
+      ]),
+    ),
+  });
+  for (const file of builtFiles(name)) {
+    const copy = join(folder, file);
+    mkdirSync(dirname(copy), { recursive: true });
+    // Neither the maps nor the sources that these name are in the tarball.
+    const text = readFileSync(join(root, name, file), "utf8");
+    writeFileSync(copy, text.replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
+  }
+  copyFileSync(join(root, name, "README.md"), join(folder, "README.md"));
+  return folder;
+}
+
+/** What was built of the sources that there are: a build leaves the files of removed ones. */
+function builtFiles(name) {
+  const dist = join(root, name, "dist");
+  const files = readdirSync(dist, { recursive: true })
+    .map(String)
+    .filter((file) => /\.(js|d\.ts)$/.test(file));
+  const isOwn = (file) => existsSync(join(root, name, "src", file.replace(/\.(js|d\.ts)$/, ".ts")));
+  return files.filter(isOwn).map((file) => relative(join(root, name), join(dist, file)));
+}
+
+function begin(name, manifest) {
+  const folder = join(stage, name);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  if (existsSync(join(root, licenceFile))) copyFileSync(join(root, licenceFile), join(folder, licenceFile));
+  return folder;
+}
+
+/** The licence is that of the repository; without one, nobody may use the packages but their owner. */
+function describe({ version, description, type, engines }) {
+  const license = existsSync(join(root, licenceFile)) ? `SEE LICENSE IN ${licenceFile}` : "UNLICENSED";
+  return { version, description, license, type, engines };
+}
+
+function readManifest(name) {
+  return JSON.parse(readFileSync(join(root, name, "package.json"), "utf8"));
+}
