@@ -120,6 +120,7 @@ describe("the event loop under every request", () => {
     `/admin/v1/topics/${encodeURIComponent(topicOf(1))}`,
     `/admin/v1/topics/${encodeURIComponent(topicOf(1))}/events?limit=500`,
     "/admin/v1/sessions?limit=500",
+    "/admin/v1/blocks?limit=500",
     "/admin/v1/figures",
     "/health/live",
     "/health/ready",

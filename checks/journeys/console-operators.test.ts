@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
@@ -97,6 +98,77 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
+  it("skips and replays from a place on a time line, each with its count before it is done", async () => {
+    const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
+    await world.client.open("line");
+    const id = await world.client.subscribe({ topic: "line", url: receiver.url });
+    const eventIds = [];
+    for (const content of ["1", "2", "3", "4"]) eventIds.push((await world.client.publish("line", content)).eventId);
+    const page = await browser.open(view(`subscriptions/${id}`));
+    const dialog = page.getByRole("dialog");
+    const exactly = dialog.getByRole("textbox", { name: "Or exactly" });
+
+    await page.getByRole("button", { name: "Skip line" }).click();
+    await dialog.getByText(/^1 event will never be delivered/).waitFor();
+    await dialog.getByRole("img", { name: "At most 4 events in one part" }).waitFor();
+    await dialog.getByRole("slider", { name: /^Skip all up to/ }).press("End");
+    await dialog.getByText(/^4 events will never be delivered/).waitFor();
+    await exactly.fill(eventIds[1] ?? "");
+    await dialog.getByText(/^2 events will never be delivered/).waitFor();
+    await dialog.getByRole("button", { name: "Skip" }).click();
+    await page.getByText("Skip: done for 1 subscription.").waitFor();
+    receiver.setBehaviour((_attempt, response) => response.end("{}"));
+    await page.getByRole("button", { name: "Retry now line" }).click();
+    await dialog.getByRole("button", { name: "Retry now" }).click();
+    await receiver.waitForCount(2);
+    expect(receiver.accepted().map(({ eventId }) => eventId)).toEqual(eventIds.slice(2));
+
+    await page.getByRole("button", { name: "Replay line" }).click();
+    await dialog.getByText(/^4 events will be delivered again/).waitFor();
+    await exactly.fill("4");
+    await dialog.getByText(/^1 event will be delivered again/).waitFor();
+    await exactly.fill("no place");
+    await dialog.getByRole("alert").waitFor();
+    expect(await dialog.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
+    await exactly.fill("");
+    await dialog.getByText(/^4 events will be delivered again/).waitFor();
+    await dialog.getByRole("button", { name: "Replay" }).click();
+    await receiver.waitForCount(6);
+    expect(receiver.accepted().map(({ eventId }) => eventId)).toEqual([...eventIds.slice(2), ...eventIds]);
+
+    await page.goto(view("subscriptions?prefix=line"));
+    await page.getByRole("button", { name: "Replay subscriptions: topic begins with line" }).click();
+    await dialog.getByText(/^1 subscription\. 4 events will be delivered again/).waitFor();
+    await page.context().close();
+  });
+
+  it("begins a publish with a template, or with a link to a draft, which publishes nothing by itself", async () => {
+    const page = await browser.open(view(""));
+    const form = page.getByRole("region", { name: "Publish" });
+    await form.getByLabel("Template").selectOption("An order");
+    expect(await form.getByLabel("Topic").inputValue()).toBe("orders/eu");
+    expect(await form.getByLabel("The content is JSON").isChecked()).toBe(true);
+    await form.getByLabel("Topic").fill("drafted");
+    await form.getByRole("textbox", { name: "Content" }).fill('{"a": "&#+"}');
+    await form.getByRole("button", { name: "Copy link to this draft" }).click();
+    const link = String(await page.evaluate("navigator.clipboard.readText()"));
+    await page.context().close();
+    await world.client.open("drafted");
+    const other = await browser.open(link);
+    const filled = other.getByRole("region", { name: "Publish" });
+    expect(await filled.getByLabel("Topic").inputValue()).toBe("drafted");
+    for (const name of ["curl", "TypeScript", "stele", "mosquitto_pub"]) {
+      await filled.getByRole("tab", { name }).click();
+      await filled.getByRole("button", { name: `Copy as ${name}` }).click();
+      await untilHolds(async () => expect(await other.evaluate("navigator.clipboard.readText()")).toContain("drafted"));
+    }
+    expect((await world.client.state("drafted")).sequenceNumber).toBe(0);
+    await filled.getByRole("button", { name: "Publish", exact: true }).click();
+    await filled.getByText(/^Committed as/).waitFor();
+    expect((await world.client.state("drafted")).sequenceNumber).toBe(1);
+    await other.context().close();
+  });
+
   it("draws the last hour, and says it in words", async () => {
     const page = await browser.open(view("figures"));
     await page.getByRole("img", { name: /^Events published: published .*\/s, at most (?!0\/s).*\/s$/ }).waitFor();
@@ -114,6 +186,27 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.getByRole("row", { name: /Tail connected seen\/#/ }).waitFor();
     await tail.context().close();
     await page.getByRole("row", { name: /seen\/#/ }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  it("shows blocks with their transactions and decoded events, what was skipped, and what was taken back", async () => {
+    await world.client.open("decoded");
+    const { eventId } = await world.client.publish("decoded", "seen in its block");
+    const page = await browser.open(view("chain"));
+    const blocks = page.getByRole("region", { name: "Blocks" });
+    const newest = blocks.getByRole("listitem").filter({ hasText: "decoded" });
+    await newest.getByText(/^Transaction 0x[0-9a-f]{64}/).waitFor();
+    await newest.getByText(/^decoded: event 1/).click();
+    await newest.getByRole("link", { name: /seen in its block/ }).click();
+    await page.waitForURL(view(`events/${eventId}`));
+    await page.goto(view(`chain?group=1&below=${eventId.split("-")[2]}`));
+    await page.getByRole("heading", { name: /^Blocks below/ }).waitFor();
+    expect(await blocks.getByText("decoded:").count()).toBe(0);
+    await page.getByRole("region", { name: "Skipped entries" }).getByText(/^None/).waitFor();
+    await page
+      .getByRole("region", { name: "Roll-backs" })
+      .getByText(/^The chain never took back/)
+      .waitFor();
     await page.context().close();
   });
 
@@ -146,8 +239,11 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     };
     expect(await browser.examine(view(`events/${eventId}/proof`), { name: "proof", ready: prove })).toEqual([]);
     expect(await browser.examine(view("figures"), { name: "figures", ready: drawn })).toEqual([]);
+    expect(await browser.examine(view("chain"), { name: "chain", ready: decoded })).toEqual([]);
     expect(await browser.examine(view("cluster"), { name: "cluster", ready: listed })).toEqual([]);
     expect(await browser.examine(view("subscriptions"), { name: "palette", ready: openPalette })).toEqual([]);
+    const line = { name: "time-line", ready: openTimeLine };
+    expect(await browser.examine(view("subscriptions?prefix=line"), line)).toEqual([]);
   });
 
   it("has broken no rule of its own policy, thrown no error and called no other server", () => {
@@ -172,4 +268,15 @@ async function openPalette(page: Page): Promise<void> {
   await page.getByRole("heading", { name: "Subscriptions" }).waitFor();
   await page.keyboard.press("Control+K");
   await page.getByRole("combobox", { name: /^View/ }).fill("bills");
+}
+
+async function decoded(page: Page): Promise<void> {
+  await page.getByRole("region", { name: "Blocks" }).locator("summary").first().click();
+  await page.getByRole("region", { name: "Blocks" }).locator("details a").first().waitFor();
+}
+
+async function openTimeLine(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "line" }).click();
+  await page.getByRole("button", { name: "Replay line" }).click();
+  await page.getByRole("dialog").getByRole("img", { name: "At most" }).waitFor();
 }

@@ -1,4 +1,5 @@
 import type {
+  AdminBlock,
   AdminDeadLetter,
   AdminEvent,
   AdminEventDetails,
@@ -12,6 +13,7 @@ import type {
   AdminTopicDetails,
   OrderName,
   OrderResultBody,
+  SkippedListing,
 } from "@stele/wire";
 import { HttpDoor, isRecord } from "./http-door.ts";
 import type { Open } from "./lib/open.ts";
@@ -20,6 +22,7 @@ import { retriesDefault, withRetries } from "./retries.ts";
 import { toFailure, toStrangeAnswer } from "./stele-error.ts";
 
 export type {
+  AdminBlock,
   AdminDeadLetter,
   AdminEvent,
   AdminEventDetails,
@@ -33,6 +36,7 @@ export type {
   AdminTopicDetails,
   OrderName,
   OrderResultBody,
+  SkippedListing,
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
 
@@ -83,6 +87,12 @@ interface AdminRequest {
 }
 
 const pageLimit = 500;
+
+/** How a list is read. */
+interface Paging {
+  /** Items of one page, for a caller that wants few; 500 if left out. */
+  readonly limit?: number | undefined;
+}
 
 /** The admin API (docs/admin.md), also at hand as `stele.admin`. Lists are read page by page while they are iterated. */
 export class AdminClient {
@@ -144,10 +154,13 @@ export class AdminClient {
   }
 
   /** Events of a topic with their places on the chain, the newest first. */
-  events(topic: string, options: CallOptions & { readonly before?: number } = {}): AsyncGenerator<Open<AdminEvent>> {
-    const { groupId, before } = options;
+  events(
+    topic: string,
+    options: CallOptions & Paging & { readonly before?: number } = {},
+  ): AsyncGenerator<Open<AdminEvent>> {
+    const { groupId, before, limit } = options;
     const path = `/topics/${encodeURIComponent(topic)}/events`;
-    return this.#pages({ method: "GET", path, query: { groupId, before } }, options);
+    return this.#pages({ method: "GET", path, query: { groupId, before, limit } }, options);
   }
 
   event(eventId: string, options: CallOptions & { readonly proof?: boolean } = {}): Promise<Open<AdminEventDetails>> {
@@ -157,6 +170,29 @@ export class AdminClient {
 
   groups(options: CallOptions = {}): AsyncGenerator<Open<AdminGroups["items"][number]>> {
     return this.#pages({ method: "GET", path: "/groups" }, options);
+  }
+
+  /** Blocks that have events, with their batches, the newest first. */
+  blocks({
+    below,
+    limit,
+    ...options
+  }: CallOptions & Paging & { readonly below?: number | undefined } = {}): AsyncGenerator<Open<AdminBlock>> {
+    const query = { groupId: options.groupId, limit, cursor: below };
+    return this.#pages({ method: "GET", path: "/blocks", query }, options);
+  }
+
+  /** Entries on the chain that the index of a group skipped, the newest first; at most 10,000. */
+  async skippedEntries({
+    limit,
+    ...options
+  }: CallOptions & { readonly limit?: number } = {}): Promise<Open<SkippedListing>> {
+    const { groupId } = options;
+    return (await this.#askAt(
+      "/admin/skippedEntries",
+      { method: "GET", query: { groupId, limit } },
+      options,
+    )) as Open<SkippedListing>; // As OpenAPI has it.
   }
 
   nodes(options: CallOptions = {}): AsyncGenerator<Open<AdminNodes["items"][number]>> {
@@ -170,10 +206,11 @@ export class AdminClient {
   async *#pages<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<Item> {
     // Calls without pages answer with one, and refuse the parameters of pages.
     const isPaged = !["/groups", "/nodes"].includes(request.path);
-    let cursor: string | undefined;
+    const { limit = pageLimit, cursor: first, ...query } = request.query ?? {};
+    let cursor = first;
     do {
-      const paging = isPaged ? { limit: pageLimit, cursor } : {};
-      const page = (await this.#ask({ ...request, query: { ...request.query, ...paging } }, options)) as Page<Item>; // As OpenAPI has it.
+      const paging = isPaged ? { limit, cursor } : {};
+      const page = (await this.#ask({ ...request, query: { ...query, ...paging } }, options)) as Page<Item>; // As OpenAPI has it.
       yield* page.items;
       cursor = page.next;
     } while (cursor !== undefined);
@@ -183,19 +220,29 @@ export class AdminClient {
     return (await this.#ask({ method: "GET", path, query }, options)) as Result; // As OpenAPI has it.
   }
 
-  #ask({ method, path, query = {}, body }: AdminRequest, options: CallOptions): Promise<unknown> {
+  #ask(request: AdminRequest, options: CallOptions): Promise<unknown> {
+    return this.#askAt(`/admin/v1${request.path}`, request, options);
+  }
+
+  #askAt(
+    path: string,
+    { method, query = {}, body }: Omit<AdminRequest, "path">,
+    options: CallOptions,
+  ): Promise<unknown> {
     const values = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) values.set(name, String(value));
     const text = values.toString();
-    const url = `${this.#door.adminBase}/admin/v1${path}${text === "" ? "" : `?${text}`}`;
+    const url = `${this.#door.adminBase}${path}${text === "" ? "" : `?${text}`}`;
     const json =
       body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const isSkip = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
     return withRetries(
       async () => {
         const answer = await this.#door.ask({ url, method, ...json }, options);
-        if (answer.status === 200) return answer.value;
-        throw toProblem(answer) ?? toStrangeAnswer(url, `status ${answer.status}`);
+        // A listing of REST fails with status 200; no other answer has a code of its own.
+        const problem = toProblem(answer);
+        if (problem === undefined && answer.status === 200) return answer.value;
+        throw problem ?? toStrangeAnswer(url, `status ${answer.status}`);
       },
       { retries: this.#retries, isRepeatable: !isSkip, signal: options.signal },
     );

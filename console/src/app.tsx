@@ -14,8 +14,9 @@ import { TailPage } from "./tail/tail-page.tsx";
 import { Page } from "./ui/page.tsx";
 import { views } from "./views.ts";
 
-/** Loaded when they are opened: proofs bring cryptography, figures bring charts. */
+/** Loaded when they are opened: proofs bring cryptography, figures bring charts, and few people look at blocks. */
 const ProofPage = lazy(async () => ({ default: (await import("./proof/proof-page.tsx")).ProofPage }));
+const ChainPage = lazy(async () => ({ default: (await import("./chain/chain-page.tsx")).ChainPage }));
 const FiguresPage = lazy(async () => ({ default: (await import("./figures/figures-page.tsx")).FiguresPage }));
 
 export function App(): ReactNode {
@@ -33,6 +34,9 @@ export function App(): ReactNode {
           </Route>
           <Route path="/events/:eventId">{({ eventId }) => <EventPage eventId={eventId} />}</Route>
           <Route path="/events/:eventId/proof">{({ eventId }) => <ProofPage eventId={eventId} />}</Route>
+          <Route path="/chain">
+            <ChainPage />
+          </Route>
           <Route path="/figures">
             <FiguresPage />
           </Route>

@@ -3,6 +3,7 @@ export const views = [
   { name: "Overview", address: "/" },
   { name: "Tail", address: "/tail" },
   { name: "Subscriptions", address: "/subscriptions" },
+  { name: "Chain", address: "/chain" },
   { name: "Figures", address: "/figures" },
   { name: "Cluster", address: "/cluster" },
 ] as const;

@@ -62,6 +62,7 @@ export {
   pageLimitDefault,
 } from "./schemas/admin/admin-operations.ts";
 export type {
+  AdminBlock,
   AdminDeadLetter,
   AdminEvent,
   AdminEventDetails,

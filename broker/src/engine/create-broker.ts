@@ -306,10 +306,10 @@ class Engine implements RunningBroker {
   }
 
   #createRole(group: Group, health: IndexHealth): Pick<GroupLifeOptions, "role" | "admission"> {
-    const { ledger, progress, changes } = group;
+    const { ledger, progress, changes, rollBacks } = group;
     const onTopicClosed: BlockIndexerOptions["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
-    const own = { group, ledger, progress, changes, health, groupId: group.id, logger, onTopicClosed };
+    const own = { group, ledger, progress, changes, rollBacks, health, groupId: group.id, logger, onTopicClosed };
     const writers = [this.#progressWriter, this.#sessions.writer];
     const progressWriter = { flush: async () => void (await Promise.all(writers.map((one) => one.flush()))) };
     const readers = [this.#callbacks, this.#sessions];

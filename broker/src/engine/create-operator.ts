@@ -2,6 +2,7 @@ import type { Coordinator } from "../ports/coordinator.ts";
 import type { AuditTrail } from "./access/audit-trail.ts";
 import { createOrders } from "./operate/audited-orders.ts";
 import { AuditedOperator } from "./operate/audited-operator.ts";
+import { BlockFinder } from "./operate/block-finder.ts";
 import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
 import { Places } from "./operate/places.ts";
 import { SessionFinder, type SessionFinderOptions } from "./operate/session-finder.ts";
@@ -12,7 +13,7 @@ import type { EventQuery } from "./query/event-query.ts";
 
 type Parts = SubscriptionFinderOptions &
   Omit<SubscriptionOperatorOptions, "places"> &
-  Omit<GuardedOperatorOptions, "finder" | "orders" | "topics" | "sessions" | "listNodes"> &
+  Omit<GuardedOperatorOptions, "finder" | "orders" | "topics" | "blocks" | "sessions" | "listNodes"> &
   SessionFinderOptions &
   TopicFinderOptions;
 
@@ -33,6 +34,7 @@ export function createOperator(parts: OperatorParts): Operator {
     orders: createOrders(new SubscriptionOperator({ ...parts, places }), trail),
     sessions: new SessionFinder(parts),
     topics: new TopicFinder(parts),
+    blocks: new BlockFinder(parts),
     listNodes: nodes && (() => nodes.coordinator.listNodes()),
   });
   return trail === undefined ? guarded : new AuditedOperator(guarded, trail);

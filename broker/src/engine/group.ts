@@ -13,6 +13,7 @@ import type { Randomness } from "../ports/randomness.ts";
 import type { IndexHead, Store } from "../ports/store.ts";
 import { BlockTimes } from "./block-times.ts";
 import { EventOrigins } from "./event-origins.ts";
+import { RollBackHistory } from "./roll-back-history.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
 import type { EngineLimits } from "./limits.ts";
@@ -71,6 +72,7 @@ export class Group {
   /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
+  readonly rollBacks: RollBackHistory;
   readonly times: BlockTimes;
   readonly origins: EventOrigins;
   readonly #store: Store;
@@ -83,6 +85,7 @@ export class Group {
   constructor(options: GroupOptions) {
     this.ledger = options.ledger;
     this.#store = options.store;
+    this.rollBacks = new RollBackHistory(options.clock);
     this.limits = {
       ...options.limits,
       transactionTimeoutMs: options.ledger.publishTimeoutMs ?? options.limits.transactionTimeoutMs,

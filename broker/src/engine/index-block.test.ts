@@ -85,6 +85,7 @@ it("records a malformed batch, so that the sequence moves past it, and takes no 
   const malformed: LedgerEntry = {
     ...place,
     kind: "events-malformed",
+    publisher: address("f"),
     address: address("a"),
     firstSequence: 1,
     count: 2 ** 32 - 1,
@@ -100,6 +101,7 @@ it("records a batch beyond the limits, and gives its positions to no other, as o
   const beyond: LedgerEntry = {
     ...place,
     kind: "events-malformed",
+    publisher: address("f"),
     address: address("a"),
     firstSequence: 1,
     count: 3,
@@ -109,7 +111,9 @@ it("records a batch beyond the limits, and gives its positions to no other, as o
   const [narrow] = indexBlocks([block(1, [beyond, committed("a", 4, 1)])], known);
   const [wide] = indexBlocks([block(1, [committed("a", 1, 3), committed("a", 4, 1)])], known);
   expect(narrow?.skipped).toEqual([{ name: "a", firstSequence: 1, count: 3 }]);
-  expect(narrow?.leftOut).toMatchObject([{ code: "beyond-limits", reason: "a content of 300000 bytes" }]);
+  expect(narrow?.leftOut).toMatchObject([
+    { code: "beyond-limits", reason: "a content of 300000 bytes", sender: address("f") },
+  ]);
   expect(narrow?.batches).toEqual(wide?.batches.slice(1));
 });
 
@@ -118,6 +122,7 @@ it("skips batches that would exceed the largest sequence of a topic, now and in 
   const malformed: LedgerEntry = {
     ...place,
     kind: "events-malformed",
+    publisher: address("f"),
     address: address("a"),
     firstSequence: last - 9,
     count: 2 ** 32 - 1,

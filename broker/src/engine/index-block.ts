@@ -146,8 +146,14 @@ class BlockDraft {
 
   #leave(entry: LedgerEntry, why: Pick<SkippedEntry, "code" | "reason">): void {
     const { address, transactionHash, logIndex } = entry;
-    this.#leftOut.push({ ...why, address, blockNumber: this.#block.number, transactionHash, logIndex });
+    const place = { address, blockNumber: this.#block.number, transactionHash, logIndex };
+    this.#leftOut.push({ ...why, ...senderOf(entry), ...place });
   }
+}
+
+function senderOf(entry: LedgerEntry): Pick<SkippedEntry, "sender"> {
+  if (entry.kind === "topic-opened") return { sender: entry.sender };
+  return "publisher" in entry ? { sender: entry.publisher } : {};
 }
 
 /** The name, if it keeps the rules; undefined if not. */

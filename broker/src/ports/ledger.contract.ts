@@ -317,6 +317,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(opened.map((entry) => entry.name)).toEqual([name, "stranger/topic"]);
       expect(new Set(opened.map((entry) => entry.sender)).size).toBe(2);
       const malformed = entries.filter((entry) => entry.kind === "events-malformed");
+      expect(malformed.map(({ publisher }) => publisher)).toEqual(Array(2).fill(opened[1]?.sender));
       expect(malformed.map(({ firstSequence, count }) => `${count} from ${firstSequence}`)).toEqual([
         "2 from 1",
         "3 from 3",

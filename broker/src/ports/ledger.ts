@@ -90,6 +90,8 @@ export type LedgerEntry =
   /** A batch that does not match its count and root, or exceeds the limits. It takes `count` sequences; readers skip it. */
   | (EntryPlace & {
       readonly kind: "events-malformed";
+      /** The publishing account. */
+      readonly publisher: Address;
       readonly firstSequence: number;
       readonly count: number;
       readonly fault: BatchFault;

@@ -21,7 +21,8 @@ function leavingOut(...leftOut: readonly SkippedEntry[]): IndexedBlock {
 /** The store's guarantees about skipped entries. */
 export function testSkippedEntries(store: () => Store): void {
   it("are listed as given, newest first, up to the limit, per group", async () => {
-    const first = entryOf(1, 9, { code: "topic-name-refused", reason: "a 'quote' and \u00e9" });
+    const sender = topicOf(alpha).sender;
+    const first = entryOf(1, 9, { code: "topic-name-refused", reason: "a 'quote' and \u00e9", sender });
     const [second, third] = [entryOf(2, 2), entryOf(2, 11)];
     await store().applyBlocks(group, [leavingOut(first)]);
     await store().applyBlocks(group, [leavingOut(second, third), blockOf(3)]);

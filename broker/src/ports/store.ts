@@ -32,6 +32,8 @@ export interface SkippedEntry {
   readonly reason: string;
   /** The topic contract. */
   readonly address: Address;
+  /** The account that wrote it; undefined for a closing, which names none, and for entries of earlier versions. */
+  readonly sender?: Address | undefined;
   readonly blockNumber: number;
   readonly transactionHash: Hash;
   readonly logIndex: number;

@@ -179,6 +179,7 @@ function admin(values: OddValues): HttpRequest {
     "/admin/v1/subscriptions",
     "/admin/v1/subscriptions/pause",
     "/admin/v1/topics",
+    "/admin/v1/blocks",
     `/admin/v1/topics/${encodeURIComponent(wellFormed(values.text(queryTextMax)))}/events`,
     "/health/ready",
     "/health/live",

@@ -4,12 +4,14 @@ import { isJson as isJsonText } from "../inspector/json-tokens.ts";
 import { Failure } from "../ui/failure.tsx";
 import type { Draft } from "./commands.ts";
 import { DraftCommands } from "./draft-commands.tsx";
+import { TemplateBar } from "./template-bar.tsx";
+import { readFragment } from "./templates.ts";
 import { isTopicMissing, usePublish } from "./use-publish.ts";
 
 const example: Draft = { topic: "hello/world", content: "Hello, chain!", isJson: false };
 
 export function PublishForm(): ReactNode {
-  const [draft, setDraft] = useState(example);
+  const [draft, setDraft] = useState(() => readFragment(location.hash) ?? example);
   const { mutate, isPending, data, error } = usePublish();
   const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
@@ -20,6 +22,7 @@ export function PublishForm(): ReactNode {
   return (
     <section className="card" aria-label="Publish">
       <h2>Publish</h2>
+      <TemplateBar draft={draft} onPick={setDraft} />
       <form onSubmit={submit}>
         <label>
           Topic

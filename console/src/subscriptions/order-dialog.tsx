@@ -1,11 +1,13 @@
-import type { OrderTarget } from "@stele/client";
+import type { OrderTarget, Place } from "@stele/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { useStele } from "../broker/session-context.tsx";
 import { formatCounted } from "../lib/format.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Failure } from "../ui/failure.tsx";
-import { type ConsoleOrder, describeOrder, giveOrder, type OrderOutcome, orderTitles } from "./orders.ts";
+import { useSettled } from "../lib/use-settled.ts";
+import { type ConsoleOrder, describeOrder, giveOrder, isPlaceOrder, type OrderOutcome, orderTitles } from "./orders.ts";
+import { TimeLine } from "./time-line.tsx";
 
 export interface OrderDialogProps {
   readonly name: ConsoleOrder;
@@ -20,21 +22,26 @@ export interface OrderDialogProps {
 export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDialogProps): ReactNode {
   const stele = useStele();
   const queries = useQueryClient();
+  const [chosen, choose] = useState<Place | undefined>(name === "replay" ? "OFFSET_FIRST" : undefined);
+  const place = useSettled(chosen);
   const preview = useQuery({
-    queryKey: ["order", name, target],
-    queryFn: ({ signal }) => giveOrder(stele, { name, target, dryRun: true }, signal),
+    queryKey: ["order", name, target, place],
+    queryFn: ({ signal }) => giveOrder(stele, { name, target, place, dryRun: true }, signal),
     staleTime: 0,
     gcTime: 0,
   });
   const order = useMutation({
-    mutationFn: () => giveOrder(stele, { name, target, dryRun: false }),
+    mutationFn: () => giveOrder(stele, { name, target, place, dryRun: false }),
     onSuccess: async (outcome) => {
       await queries.invalidateQueries({ queryKey: ["subscriptions"] });
       onDone(`${orderTitles[name]}: done for ${formatCounted(outcome.subscriptions, "subscription")}.`);
     },
   });
+  // What is confirmed is what was counted.
+  const isCounted = preview.data !== undefined && place === chosen;
   return (
     <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>
+      {isPlaceOrder(name) ? <TimeLine name={name} target={target} onChoose={choose} /> : null}
       <Failure error={preview.error ?? order.error} />
       {preview.data === undefined ? (
         <p role="status">{preview.error === null ? "Counting the events …" : null}</p>
@@ -42,7 +49,7 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
         <Preview name={name} outcome={preview.data} isForMany={typeof target !== "string"} />
       )}
       <div className="bar">
-        <button type="button" disabled={preview.data === undefined || order.isPending} onClick={() => order.mutate()}>
+        <button type="button" disabled={!isCounted || order.isPending} onClick={() => order.mutate()}>
           {orderTitles[name]}
         </button>
         <button type="button" className="quiet" onClick={onClose}>

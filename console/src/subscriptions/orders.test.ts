@@ -6,10 +6,12 @@ test("says what an order will do, and how many events it concerns", () => {
   expect(describeOrder("pause", 1)).toMatch(/^1 event waits, and will be held/);
   expect(describeOrder("resume", 1200)).toMatch(/^1,200 events wait, and will be delivered in order/);
   expect(describeOrder("retry", 0)).toMatch(/^0 events wait\. The next attempt/);
+  expect(describeOrder("skip", 2)).toMatch(/^2 events will never be delivered/);
+  expect(describeOrder("replay", 1)).toMatch(/^1 event will be delivered again/);
 });
 
 test("an unknown state takes no order", () => {
-  expect(ordersFor("paused")).toEqual(["resume"]);
+  expect(ordersFor("paused")).toEqual(["resume", "skip", "replay"]);
   expect(ordersFor("of a newer version")).toEqual([]);
 });
 
@@ -41,4 +43,21 @@ test("sums up every page, and names each refusal once", async () => {
   const outcome = await giveOrder(stele, { name: "pause", target: { prefix: "a" }, dryRun: true });
   expect(outcome).toEqual({ subscriptions: 2, events: 5, refusals: ["it is locked"] });
   expect(asked.every((url) => url.includes("/admin/v1/subscriptions/pause?prefix=a&dryRun=true"))).toBe(true);
+});
+
+test.each([
+  ["skip", "OFFSET_LAST", { to: "OFFSET_LAST" }],
+  ["replay", 7, { from: 7 }],
+  ["pause", "OFFSET_LAST", {}],
+] as const)("%s names its place %j as %j", async (name, place, body) => {
+  const bodies: unknown[] = [];
+  const stele = new Stele({
+    url: "http://broker",
+    fetch: async (input, init) => {
+      bodies.push(await new Request(input, init).json());
+      return new Response(JSON.stringify({ id: "a", events: 1 }));
+    },
+  });
+  await giveOrder(stele, { name, target: "a", place, dryRun: true });
+  expect(bodies).toEqual([body]);
 });

@@ -1,24 +1,33 @@
-import type { OrderTarget, Stele } from "@stele/client";
+import type { OrderTarget, Place, Stele } from "@stele/client";
 import { formatCounted } from "../lib/format.ts";
 
-export const orderNames = ["pause", "resume", "retry"] as const;
+export const orderNames = ["pause", "resume", "retry", "skip", "replay"] as const;
 export type ConsoleOrder = (typeof orderNames)[number];
+
+/** Orders that name a place in the events. */
+export type PlaceOrder = "skip" | "replay";
+
+export function isPlaceOrder(name: ConsoleOrder): name is PlaceOrder {
+  return name === "skip" || name === "replay";
+}
 
 export const orderTitles: Readonly<Record<ConsoleOrder, string>> = {
   pause: "Pause",
   resume: "Resume",
   retry: "Retry now",
+  skip: "Skip",
+  replay: "Replay",
 };
 
 /** Which orders a subscription takes in its state. */
 export function ordersFor(state: string): readonly ConsoleOrder[] {
   switch (state) {
     case "active":
-      return ["pause", "retry"];
+      return ["pause", "retry", "skip", "replay"];
     case "paused":
-      return ["resume"];
+      return ["resume", "skip", "replay"];
     case "suspended":
-      return ["resume", "retry", "pause"];
+      return ["resume", "retry", "pause", "skip", "replay"];
     default:
       return [];
   }
@@ -35,14 +44,16 @@ export interface GivenOrder {
   readonly name: ConsoleOrder;
   readonly target: OrderTarget;
   readonly dryRun: boolean;
+  /** Where a skip ends, or a replay begins. */
+  readonly place?: Place | undefined;
 }
 
 /** Gives an order, and sums up what it concerned. */
 export async function giveOrder(stele: Stele, order: GivenOrder, signal?: AbortSignal): Promise<OrderOutcome> {
-  const { name, target, dryRun } = order;
+  const { name, target, dryRun, place } = order;
   const refusals = new Set<string>();
   let [subscriptions, events] = [0, 0];
-  for await (const result of stele.admin.order({ name, dryRun }, target, { signal })) {
+  for await (const result of stele.admin.order({ name, dryRun, ...toBounds(name, place) }, target, { signal })) {
     if (result.error === undefined) {
       subscriptions += 1;
       events += result.events;
@@ -51,8 +62,14 @@ export async function giveOrder(stele: Stele, order: GivenOrder, signal?: AbortS
   return { subscriptions, events, refusals: [...refusals] };
 }
 
+function toBounds(name: ConsoleOrder, place: Place | undefined) {
+  if (name === "skip") return { to: place };
+  return name === "replay" ? { from: place } : {};
+}
+
 /** What an order will do, said before it is given. */
 export function describeOrder(name: ConsoleOrder, events: number): string {
+  if (isPlaceOrder(name)) return `${formatCounted(events, "event")}${effects[name]}`;
   const waiting = formatCounted(events, "event");
   const verb = events === 1 ? "waits" : "wait";
   return `${waiting} ${verb}${effects[name]}`;
@@ -63,4 +80,6 @@ const effects: Readonly<Record<ConsoleOrder, string>> = {
     ", and will be held with all later ones until somebody resumes. The receiver gets nothing meanwhile, and nothing is lost.",
   resume: ", and will be delivered in order, from the first that was not acknowledged.",
   retry: ". The next attempt is made at once, whatever pause was due.",
+  skip: " will never be delivered to this receiver. They stay on the chain: replay delivers them after all.",
+  replay: " will be delivered again, in order. The receiver sees the same eventIds as before.",
 };

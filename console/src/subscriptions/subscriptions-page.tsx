@@ -6,7 +6,7 @@ import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
 import { Ago } from "../ui/time.tsx";
-import { orderNames, ordersFor } from "./orders.ts";
+import { isPlaceOrder, orderNames, ordersFor } from "./orders.ts";
 import { describeSearch, findSubscriptions, type ListedSubscription, readSearch, states, toTarget } from "./search.ts";
 import { OrderButtons, type Orders, useOrders } from "./use-order.tsx";
 
@@ -150,7 +150,12 @@ function SubscriptionRow({ item, orders }: { readonly item: ListedSubscription; 
       <td className="wide-only">{notified === 0 ? "never" : <Ago iso={notifiedAt} />}</td>
       <td className="address wide-only">{url}</td>
       <td>
-        <OrderButtons orders={orders} names={ordersFor(state)} target={id} subject={topic} />
+        <OrderButtons
+          orders={orders}
+          names={ordersFor(state).filter((name) => !isPlaceOrder(name))}
+          target={id}
+          subject={topic}
+        />
       </td>
     </tr>
   );

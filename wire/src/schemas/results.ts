@@ -95,6 +95,7 @@ export const skippedListingSchema = z
           transactionHash: z.string().describe("Transaction of the entry; its sender wrote the entry."),
           logIndex: z.int().describe("Index of its log in the block."),
           topicAddress: z.string().describe("Address of the topic contract."),
+          sender: z.string().optional().describe("Account that wrote it; absent where the broker does not know it."),
         }),
       )
       .describe("Newest first."),

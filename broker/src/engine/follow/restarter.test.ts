@@ -14,6 +14,7 @@ import { defaultEngineLimits } from "../limits.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { Restarter } from "./restarter.ts";
+import { RollBackHistory } from "../roll-back-history.ts";
 
 const emptyBlock = { opened: [], closed: [], batches: [], skipped: [] };
 let cluster: TestCluster;
@@ -113,12 +114,14 @@ it("stops readers before the store rolls back, and restarts them from the head t
   const progress = new IndexProgress();
   progress.advanceTo(3);
   const { clock } = new TestEngine();
+  const rollBacks = new RollBackHistory(clock);
   const restarter = new Restarter({
     groupId: defaultGroupId,
     store,
     progress,
     progressWriter: new ProgressWriter({ store, clock, logger: silentLogger, limits: defaultEngineLimits }),
     changes: new ReadWriteLock(),
+    rollBacks,
     readers: [
       {
         stop: async () => void log.push(`stopped at ${(await store.findHead(defaultGroupId))?.blockNumber}`),
@@ -141,4 +144,8 @@ it("stops readers before the store rolls back, and restarts them from the head t
   await restarter.rollBack({ number: 1, hash: "0x1" });
   expect(log.slice(3)).toEqual(["stopped at 3", "restarted at 1"]);
   expect(progress.generation).toBe(1);
+  expect(rollBacks.list()).toEqual([{ at: clock.now(), fromBlock: 3, toBlock: 1, events: 0 }]);
+  await store.rollBack(defaultGroupId, undefined);
+  await restarter.restart();
+  expect(rollBacks.list()[0]).toMatchObject({ fromBlock: 1, toBlock: -1, events: undefined });
 });

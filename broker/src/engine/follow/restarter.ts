@@ -6,6 +6,7 @@ import type { IndexHead, RollBack, Store } from "../../ports/store.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import type { RollBackHistory } from "../roll-back-history.ts";
 
 export interface RestarterOptions {
   readonly groupId: GroupId;
@@ -17,6 +18,7 @@ export interface RestarterOptions {
   readonly readers: readonly Readers[];
   /** Held shared by calls that create or continue a subscription of the group. */
   readonly changes: ReadWriteLock;
+  readonly rollBacks: Pick<RollBackHistory, "note">;
 }
 
 /**
@@ -41,16 +43,23 @@ export class Restarter {
    * or {@link restart}. @throws LeaseLostError, and what the store throws.
    */
   async rollBack(to: BlockRef, lease?: GroupLease): Promise<RollBack> {
-    const { store, groupId, progress } = this.#options;
+    const { store, groupId, progress, rollBacks } = this.#options;
+    const fromBlock = progress.blockNumber;
     // Callers that wait for a later block cannot learn what becomes of it.
     progress.rollBackTo(to.number);
     const { done } = await this.#run(() => store.rollBack(groupId, to, lease));
+    rollBacks.note({ fromBlock, toBlock: to.number, events: done.eventCount });
     return done;
   }
 
   /** Restarts the readers from the index in the store, which another node may have rolled back. Returns its head. @throws what the store throws. */
   async restart(): Promise<IndexHead | undefined> {
+    const { progress, rollBacks } = this.#options;
+    const { blockNumber: fromBlock, generation } = progress;
     const { head } = await this.#run(async () => undefined);
+    // Before the first read no generation is known.
+    if (generation !== -1 && progress.generation !== generation)
+      rollBacks.note({ fromBlock, toBlock: progress.blockNumber, events: undefined });
     return head;
   }
 

@@ -34,6 +34,7 @@ import { IndexHealth } from "./index-health.ts";
 import { Troubles } from "../integrity/troubles.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { Restarter } from "./restarter.ts";
+import { RollBackHistory } from "../roll-back-history.ts";
 import { Watcher, type WatchPage } from "./watcher.ts";
 
 const names = ["a/1", "a/2", "b"].map(parseTopicName);
@@ -128,7 +129,12 @@ class Node {
     this.#watcher = new Watcher({
       ...this.#parts,
       health: new IndexHealth(clock),
-      restarter: new Restarter({ ...this.#parts, changes: new ReadWriteLock(), readers: [neverStopped] }),
+      restarter: new Restarter({
+        ...this.#parts,
+        rollBacks: new RollBackHistory(clock),
+        changes: new ReadWriteLock(),
+        readers: [neverStopped],
+      }),
       page: options.page,
     });
   }

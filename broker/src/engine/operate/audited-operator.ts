@@ -4,6 +4,7 @@ import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { EventCall, EventResult, ProofResult } from "../broker.ts";
 import type {
+  BlockView,
   EventsCall,
   GroupView,
   NodeView,
@@ -93,6 +94,11 @@ export class AuditedOperator implements Operator {
 
   listGroups(caller: Caller): Promise<readonly GroupView[]> {
     return this.#look({ caller, action: "list groups" }, () => this.#calls.listGroups(caller));
+  }
+
+  listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>> {
+    const audited = { caller, action: "list blocks", subject: { groupId } };
+    return this.#look(audited, () => this.#calls.listBlocks(caller, groupId, page));
   }
 
   listNodes(caller: Caller): Promise<readonly NodeView[]> {

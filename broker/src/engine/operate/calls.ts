@@ -1,11 +1,12 @@
 import type { EventId } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
-import type { Event } from "../../domain/event.ts";
+import type { Event, EventBatch } from "../../domain/event.ts";
 import type { Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { EventResult, GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
+import type { SeenRollBack } from "../roll-back-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
 
 /** A page of a list: what comes after `after`, which the page before gave as `next`. */
@@ -163,9 +164,20 @@ export interface PlacedEvent extends EventResult {
   readonly batch: NonNullable<Event["batch"]>;
 }
 
+/** A block that has events. */
+export interface BlockView {
+  readonly block: number;
+  /** In the order of the chain. */
+  readonly batches: readonly { readonly batch: EventBatch; readonly firstEventId: EventId }[];
+  /** Whether the block has more batches. */
+  readonly isCut: boolean;
+}
+
 export interface GroupView extends GroupHealth {
   /** Roll-backs of the index since it began. */
   readonly rollBacks: number;
+  /** The newest that this node has seen since it started, newest first. */
+  readonly rollBackHistory: readonly SeenRollBack[];
 }
 
 export interface NodeView {

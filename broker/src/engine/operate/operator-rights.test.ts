@@ -80,6 +80,7 @@ const operations: { readonly [Name in keyof Operator]: (operator: Operator, call
   getEvent: (operator, caller) => operator.getEvent(caller, { eventId, groupId: "1" }),
   getProof: (operator, caller) => operator.getProof(caller, { eventId, groupId: "1" }),
   listGroups: (operator, caller) => operator.listGroups(caller),
+  listBlocks: (operator, caller) => operator.listBlocks(caller, "1", page),
   listNodes: (operator, caller) => operator.listNodes(caller),
   listFigures: (operator, caller) => operator.listFigures(caller),
 };

@@ -8,7 +8,9 @@ import type { ClusterNode } from "../../domain/node.ts";
 import type { Groups } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { ProofQuery } from "../query/proof-query.ts";
+import type { BlockFinder } from "./block-finder.ts";
 import type {
+  BlockView,
   EventsCall,
   GroupView,
   NodeView,
@@ -50,6 +52,8 @@ export interface Operator {
   getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
   getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
   listGroups(caller: Caller): Promise<readonly GroupView[]>;
+  /** Blocks that have events, the newest first. */
+  listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>>;
   listNodes(caller: Caller): Promise<readonly NodeView[]>;
   /** Of this node, the oldest first. */
   listFigures(caller: Caller): readonly Figure[];
@@ -63,6 +67,7 @@ export interface GuardedOperatorOptions {
   readonly orders: Orders;
   readonly sessions: SessionFinder;
   readonly topics: TopicFinder;
+  readonly blocks: BlockFinder;
   readonly events: Pick<EventQuery, "get">;
   readonly proofs: Pick<ProofQuery, "get">;
   readonly figures: Figures;
@@ -158,9 +163,15 @@ export class GuardedOperator implements Operator {
     return Promise.all(
       groupHealth().map(async (health) => {
         const head = await groups.getAny(health.groupId).findHead();
-        return { ...health, rollBacks: head?.generation ?? 0 };
+        const rollBackHistory = groups.getAny(health.groupId).rollBacks.list();
+        return { ...health, rollBacks: head?.generation ?? 0, rollBackHistory };
       }),
     );
+  }
+
+  async listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>> {
+    this.#authorize(caller, groupId);
+    return this.#options.blocks.list(groupId, { ...page, slices: this.#pausesFor(caller) });
   }
 
   async listNodes(caller: Caller): Promise<readonly NodeView[]> {

@@ -28,9 +28,15 @@ export async function encodeListing(
 
 /** The admin listing of the entries that the index of a group skipped. */
 export function toSkippedListing({ groupId, entries }: SkippedEntriesResult): SkippedListing {
-  const rows = entries.map(({ code, reason, blockNumber, transactionHash, logIndex, address }) => {
-    return { reason: code, details: reason, blockNumber, transactionHash, logIndex, topicAddress: address };
-  });
+  const rows = entries.map(({ code, reason, blockNumber, transactionHash, logIndex, address, sender }) => ({
+    reason: code,
+    details: reason,
+    blockNumber,
+    transactionHash,
+    logIndex,
+    topicAddress: address,
+    ...(sender !== undefined && { sender }),
+  }));
   return { groupId, entries: rows };
 }
 

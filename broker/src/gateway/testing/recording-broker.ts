@@ -86,6 +86,7 @@ const sampleSkippedEntry: SkippedEntry = {
   code: "wrong-count",
   reason: "2 events where 3 were claimed",
   address: sampleTopic.address,
+  sender: `0x${"c3".repeat(20)}`,
   blockNumber: 1120,
   transactionHash: `0x${"d4".repeat(32)}`,
   logIndex: 5,

@@ -142,7 +142,7 @@ export class MemoryChain {
       topic.sequence += batch.count;
       const read = readBatch(batch);
       const claimed = { firstSequence, count: batch.count };
-      const entry = read.kind === "events-committed" ? { ...read, ...claimed, publisher } : { ...read, ...claimed };
+      const entry = { ...read, ...claimed, publisher };
       entries.push(this.#place(batch.address, entry, logIndex));
       return { status: "committed", firstSequence, blockNumber };
     });

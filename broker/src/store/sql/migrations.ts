@@ -27,6 +27,7 @@ const migrations: readonly Migration[] = [
   addRetryTimes,
   addDeliveryOptions,
   createDeadLetters,
+  addSkippedSender,
 ];
 
 /** Newest version that this program knows. */
@@ -354,6 +355,10 @@ async function addGivenEpoch({ schema }: Kysely<Schema>): Promise<void> {
     .alterTable("share_events")
     .addColumn("given_epoch", "bigint", (column) => column.notNull().defaultTo(-1))
     .execute();
+}
+
+async function addSkippedSender({ schema }: Kysely<Schema>): Promise<void> {
+  await schema.alterTable("skipped_entries").addColumn("sender", "text").execute();
 }
 
 async function dropMaintainedCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {

@@ -81,7 +81,11 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
 };
 
 /** Columns that later versions cover: a row without values in them keeps the checksum that it had before. */
-const optionalColumns = ["principal", "secret", "delivery_options"] as const;
+const optionalColumns: { readonly [Table in CheckedTable]?: readonly OptionalColumn[] } = {
+  subscriptions: ["principal", "secret", "delivery_options"],
+  skipped_entries: ["sender"],
+};
+type OptionalColumn = "principal" | "secret" | "delivery_options" | "sender";
 
 /** The checksum of a row; `bound` adds a value of another table. */
 export function checksumOfRow<Table extends CheckedTable>(
@@ -94,14 +98,14 @@ export function checksumOfRow<Table extends CheckedTable>(
   const all: unknown[] = [];
   for (const name of columns) all.push(values[name]);
   if (bound !== undefined) all.push(bound);
-  if (table === "subscriptions") for (const name of optionalColumns) all.push(...optionalValue(name, values[name]));
+  for (const name of optionalColumns[table] ?? []) all.push(...optionalValue(name, values[name]));
   return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
 }
 
 /** Of a secret only that there is one: it is sealed, so that a change shows when it is opened, and only its own deliveries wait. */
-function optionalValue(name: (typeof optionalColumns)[number], value: unknown): readonly unknown[] {
+function optionalValue(name: OptionalColumn, value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
-  if (name === "principal") return [value];
+  if (name === "principal" || name === "sender") return [value];
   return name === "secret" ? [name] : [name, value];
 }
 

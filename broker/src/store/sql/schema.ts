@@ -114,6 +114,8 @@ export interface SkippedEntryTable {
   readonly reason: string;
   readonly address: string;
   readonly transaction_hash: string;
+  /** Null where it is not known. */
+  readonly sender: string | null;
   readonly checksum: number;
 }
 

@@ -66,6 +66,7 @@ function toRow(groupId: GroupId, entry: SkippedEntry): SkippedEntryTable {
     reason: entry.reason,
     address: entry.address,
     transaction_hash: entry.transactionHash,
+    sender: entry.sender ?? null,
   });
 }
 
@@ -77,5 +78,6 @@ function fromRow(row: SkippedEntryTable): SkippedEntry {
     blockNumber: row.block_number,
     transactionHash: row.transaction_hash as SkippedEntry["transactionHash"],
     logIndex: row.log_index,
+    ...(row.sender !== null && { sender: row.sender as SkippedEntry["address"] }),
   };
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import {
+  adminBlockPageSchema,
   adminDeadLetterPageSchema,
   adminDocumentSchema,
   adminEventDetailsSchema,
@@ -171,6 +172,10 @@ const named = {
   getEvent: list("/events/{eventId}", "One event, with its proof if asked for.", {
     query: z.strictObject({ groupId, proof: flag.optional() }),
     result: adminEventDetailsSchema,
+  }),
+  listBlocks: list("/blocks", "Blocks that have events, with their batches, the newest first.", {
+    query: z.strictObject({ groupId, ...paging }),
+    result: adminBlockPageSchema,
   }),
   listGroups: list("/groups", "The groups that this node serves.", { query: none, result: adminGroupPageSchema }),
   listNodes: list("/nodes", "The nodes that are members.", { query: none, result: adminNodePageSchema }),

@@ -194,6 +194,34 @@ export const adminEventDetailsSchema = z
   .meta({ title: "AdminEventDetails" });
 export type AdminEventDetails = z.output<typeof adminEventDetailsSchema>;
 
+const batchSchema = z.strictObject({
+  topic: z.string(),
+  firstSequence: z.int(),
+  firstEventId: z.string(),
+  count: z.int().describe("Events of the batch; their sequences follow one another."),
+  bytes: z.int().describe("Of the encoded events."),
+  transactionHash: hash,
+  logIndex: z.int(),
+  publisher: address,
+});
+
+export const adminBlockSchema = z
+  .strictObject({
+    block: z.int(),
+    batches: z.array(batchSchema).describe("In the order of the chain."),
+    isCut: z.boolean().describe("Whether the block has more batches than are listed."),
+  })
+  .meta({ title: "AdminBlock" });
+export type AdminBlock = z.output<typeof adminBlockSchema>;
+export const adminBlockPageSchema = pageOf(adminBlockSchema, "AdminBlockPage");
+
+const rollBackSchema = z.strictObject({
+  at: time,
+  fromBlock: z.int().describe("Newest block of the index before."),
+  toBlock: z.int().describe("Newest block of the index after; -1 for none."),
+  events: z.int().optional().describe("Events that it removed; absent where another node rolled back."),
+});
+
 const groupSchema = z.strictObject({
   groupId: z.string(),
   ready: z.boolean(),
@@ -212,6 +240,9 @@ const groupSchema = z.strictObject({
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
   rollBacks: z.int().describe("Roll-backs of the index."),
+  rollBackHistory: z
+    .array(rollBackSchema)
+    .describe("The newest roll-backs that this node has seen since it started, newest first; at most 100."),
   chain: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
 });
 

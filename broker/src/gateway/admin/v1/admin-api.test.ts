@@ -129,9 +129,12 @@ describe("reads", () => {
     expect((await call("GET", `/events/${eventId}`)).body).toMatchObject({ eventId, sequence: 1 });
   });
 
-  it("shows groups, nodes, sessions, figures and its own document", async () => {
+  it("shows groups, nodes, blocks, sessions, figures and its own document", async () => {
     expect((await call("GET", "/openapi.json")).body).toMatchObject({ openapi: "3.1.0" });
     expect((await call("GET", "/groups")).body).toMatchObject({ items: [{ groupId: "1", ready: true, rollBacks: 0 }] });
+    expect((await call("GET", "/blocks?limit=1")).body).toMatchObject({
+      items: [{ isCut: false, batches: [{ topic: "orders/eu", firstSequence: 2, count: 1 }] }],
+    });
     expect((await call("GET", "/nodes")).body).toEqual({ items: [{ isOwn: true }] });
     expect((await call("GET", "/sessions")).body).toEqual({ items: [] });
     expect((await call("GET", "/figures")).body).toMatchObject({ intervalMs: 5_000 });

@@ -1,4 +1,5 @@
 import type {
+  AdminBlock,
   AdminDeadLetter,
   AdminEvent,
   AdminFigures,
@@ -18,6 +19,7 @@ import { withoutSecrets } from "../../../domain/receiver.ts";
 import { readSecrets } from "../../../domain/signing-secret.ts";
 import type { Topic } from "../../../domain/topic.ts";
 import type {
+  BlockView,
   GroupView,
   NodeView,
   OrderResult,
@@ -131,7 +133,33 @@ export function toEvent(event: PlacedEvent): AdminEvent {
 
 export function toGroups(groups: readonly GroupView[]): AdminGroups {
   return {
-    items: groups.map(({ chain, ...group }) => ({ ...group, ...(chain !== undefined && { chain: { ...chain } }) })),
+    items: groups.map(({ chain, rollBackHistory, ...group }) => ({
+      ...group,
+      rollBackHistory: rollBackHistory.map(({ at, fromBlock, toBlock, events }) => ({
+        at: toTime(at),
+        fromBlock,
+        toBlock,
+        ...(events !== undefined && { events }),
+      })),
+      ...(chain !== undefined && { chain: { ...chain } }),
+    })),
+  };
+}
+
+export function toBlock({ block, isCut, batches }: BlockView): AdminBlock {
+  return {
+    block,
+    isCut,
+    batches: batches.map(({ batch, firstEventId }) => ({
+      topic: batch.topic,
+      firstSequence: batch.firstSequence,
+      firstEventId,
+      count: batch.count,
+      bytes: batch.events.byteLength,
+      transactionHash: batch.transactionHash,
+      logIndex: batch.logIndex,
+      publisher: batch.publisher,
+    })),
   };
 }
 

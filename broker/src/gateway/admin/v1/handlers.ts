@@ -22,6 +22,7 @@ import { toProof } from "../../../engine/query/to-proof.ts";
 import { toEventBody } from "../../shared/results.ts";
 import { parameterError } from "../../shared/failure.ts";
 import {
+  toBlock,
   toDeadLetter,
   toEvent,
   toFigures,
@@ -84,6 +85,8 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     return { ...toEventBody(event), sequence, position, block, ...(found && { proof: toProof(found) }) };
   },
   listGroups: async ({ operator, caller }) => toGroups(await operator.listGroups(caller)),
+  listBlocks: async ({ operator, caller, query }) =>
+    toPage(await operator.listBlocks(caller, query.groupId, pageOf(query)), toBlock),
   listNodes: async ({ operator, caller }) => toNodes(await operator.listNodes(caller)),
   getOpenApi: async ({ broker, caller, document }) => {
     broker.authorize(caller, "health");

@@ -221,7 +221,7 @@ export class BlockReader {
     const wrong = this.#options.verifier.fault(log);
     if (wrong === undefined)
       return { kind: "events-committed", publisher, firstSequence, count, events, address, transactionHash, logIndex };
-    return { kind: "events-malformed", firstSequence, count, ...wrong, address, transactionHash, logIndex };
+    return { kind: "events-malformed", publisher, firstSequence, count, ...wrong, address, transactionHash, logIndex };
   }
 }
 

@@ -1,0 +1,114 @@
+import { BrokerError, quote } from "@stele/wire";
+import { blockOf, endOfBlock, positionZero } from "../../domain/position.ts";
+import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
+import type { Store } from "../../ports/store.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { Group, Groups } from "../group.ts";
+import type { BlockView, Page, PageCall } from "./calls.ts";
+
+/** Batches of one read of blocks. Of a block with more, the first are shown. */
+const batchesReadMax = 500;
+/** Bytes of events of one read of blocks. */
+const batchBytesReadMax = 2 ** 20;
+
+/** Blocks of the first read: few, since each may be full. */
+const blocksReadFirst = 64;
+/** Blocks of one read, once those before were empty. */
+const blocksReadMax = 2 ** 20;
+
+/** Reads of one call; the next call goes on from there. */
+const blockReadsMax = 64;
+
+export interface BlockFinderOptions {
+  readonly store: Pick<Store, "readBatches">;
+  readonly groups: Groups;
+  readonly eventIds: EventIds;
+}
+
+/** A number of blocks in a row. */
+interface Stretch {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Finds the blocks that have events. */
+export class BlockFinder {
+  readonly #options: BlockFinderOptions;
+
+  constructor(options: BlockFinderOptions) {
+    this.#options = options;
+  }
+
+  /** Newest first; `next` is the number of the last block that was read. @throws BrokerError 200001, 100306, 200211. */
+  async list(
+    groupId: string | undefined,
+    { after, limit, slices }: PageCall & { readonly slices: Pauses },
+  ): Promise<Page<BlockView>> {
+    const group = this.#options.groups.getAny(groupId);
+    const items: BlockView[] = [];
+    let last = after === undefined ? await headOf(group) : toBlock(after) - 1;
+    let width = blocksReadFirst;
+    for (let reads = 0; last >= 0 && reads < blockReadsMax && items.length < limit; reads += 1) {
+      const stretch = { first: Math.max(0, last - width + 1), last };
+      const { batches, isCut } = await this.#read(group.id, stretch);
+      if (isCut && stretch.first < last) {
+        width = Math.max(1, Math.floor(width / 8));
+        continue;
+      }
+      for (const view of this.#toBlocks(batches, isCut)) {
+        if (items.length === limit) return { items, next: String(items.at(-1)?.block) };
+        items.push(view);
+      }
+      last = stretch.first - 1;
+      width = batches.length === 0 ? Math.min(width * 4, blocksReadMax) : blocksReadFirst;
+      await slices.pause();
+    }
+    return { items, next: last < 0 ? undefined : String(last + 1) };
+  }
+
+  async #read(groupId: GroupId, { first, last }: Stretch) {
+    const after = first === 0 ? positionZero : endOfBlock(first - 1);
+    const bounds = { batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
+    const batches = await this.#options.store.readBatches(groupId, {
+      after,
+      upTo: endOfBlock(last),
+      topic: undefined,
+      ...bounds,
+    });
+    const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
+    return { batches, isCut: batches.length >= batchesReadMax || bytes >= batchBytesReadMax };
+  }
+
+  /** A read that was cut is of one block. */
+  #toBlocks(batches: readonly EventBatch[], isCut: boolean): readonly BlockView[] {
+    const byBlock = new Map<number, EventBatch[]>();
+    for (const batch of batches) {
+      const block = blockOf(batch.firstPosition);
+      const known = byBlock.get(block);
+      if (known === undefined) byBlock.set(block, [batch]);
+      else known.push(batch);
+    }
+    const { eventIds } = this.#options;
+    return [...byBlock]
+      .map(([block, own]) => ({
+        block,
+        isCut,
+        batches: own.map((batch) => ({
+          batch,
+          firstEventId: eventIds.of({ ...batch, sequence: batch.firstSequence }),
+        })),
+      }))
+      .toReversed();
+  }
+}
+
+async function headOf(group: Group): Promise<number> {
+  return (await group.findHead())?.blockNumber ?? -1;
+}
+
+function toBlock(cursor: string): number {
+  if (/^\d{1,10}$/.test(cursor)) return Number(cursor);
+  throw new BrokerError("parameterInvalid", { details: `"cursor" is none of this list: ${quote(cursor)}` });
+}

@@ -1,0 +1,35 @@
+import type { Clock } from "../ports/clock.ts";
+
+/** Roll-backs of a group that this node remembers; the oldest make room. */
+const rollBacksKeptMax = 100;
+
+/** A roll-back of a group's index that this node has seen. */
+export interface SeenRollBack {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The newest block of the index before. */
+  readonly fromBlock: number;
+  /** The newest block of the index after; -1 for an empty index. */
+  readonly toBlock: number;
+  /** Events that it removed; undefined where another node rolled back. */
+  readonly events: number | undefined;
+}
+
+/** The newest roll-backs of a group since this node started. */
+export class RollBackHistory {
+  readonly #clock: Pick<Clock, "now">;
+  #seen: readonly SeenRollBack[] = [];
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  note(seen: Omit<SeenRollBack, "at">): void {
+    this.#seen = [{ at: this.#clock.now(), ...seen }, ...this.#seen].slice(0, rollBacksKeptMax);
+  }
+
+  /** Newest first. */
+  list(): readonly SeenRollBack[] {
+    return this.#seen;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Stele } from "@stele/client";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { useStele } from "../broker/session-context.tsx";
+import { previewOf } from "../inspector/read-content.ts";
+import { formatCount, formatCounted } from "../lib/format.ts";
+import { take } from "../lib/take.ts";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { toTransactions } from "./to-transactions.ts";
+
+type Blocks = ReturnType<Stele["admin"]["blocks"]>;
+export type Block = Blocks extends AsyncGenerator<infer Item> ? Item : never;
+type Batch = Block["batches"][number];
+
+/** Events of a batch that are shown; the tail shows the others. */
+const eventsShown = 20;
+
+export interface BlockListProps {
+  readonly groupId: string;
+  readonly blocks: readonly Block[];
+}
+
+/** Blocks with their transactions, and the batches in each, decoded when they are opened. */
+export function BlockList({ groupId, blocks }: BlockListProps): ReactNode {
+  if (blocks.length === 0) return <p className="quiet-text">No block has events.</p>;
+  return (
+    <ol className="blocks">
+      {blocks.map(({ block, batches, isCut }) => (
+        <li key={block}>
+          <h3>
+            Block {formatCount(block)}{" "}
+            <span className="quiet-text">{formatCounted(countEvents(batches), "event")}</span>
+          </h3>
+          {toTransactions(batches).map((transaction) => (
+            <div key={transaction.hash} className="transaction">
+              <p className="quiet-text">
+                Transaction <span className="mono">{transaction.hash}</span>{" "}
+                <CopyButton text={transaction.hash} of={`the hash of transaction ${transaction.hash}`} /> by{" "}
+                <span className="mono">{transaction.publisher}</span>
+              </p>
+              {transaction.batches.map((batch) => (
+                <BatchDetails key={batch.logIndex} groupId={groupId} batch={batch} />
+              ))}
+            </div>
+          ))}
+          {isCut ? <p className="note">The block has more batches than are shown.</p> : null}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+interface BatchProps {
+  readonly groupId: string;
+  readonly batch: Batch;
+}
+
+function BatchDetails({ groupId, batch }: BatchProps): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const { topic, firstSequence, count, bytes, logIndex } = batch;
+  const numbers =
+    count === 1
+      ? formatCount(firstSequence)
+      : `${formatCount(firstSequence)} to ${formatCount(firstSequence + count - 1)}`;
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        {topic}: {count === 1 ? "event" : "events"} {numbers}{" "}
+        <span className="quiet-text">
+          log {logIndex}, {formatCounted(bytes, "byte")}
+        </span>
+      </summary>
+      {isOpen ? <BatchEvents groupId={groupId} batch={batch} /> : null}
+    </details>
+  );
+}
+
+function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEventId } }: BatchProps): ReactNode {
+  const stele = useStele();
+  const shown = Math.min(count, eventsShown);
+  const { data, error } = useQuery({
+    queryKey: ["chain", "batch", groupId, firstEventId],
+    queryFn: async ({ signal }) => {
+      const before = firstSequence + shown;
+      return (
+        await take(stele.admin.events(topic, { groupId, before, limit: shown, signal }), shown)
+      ).items.toReversed();
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (data === undefined) return error === null ? <p role="status">Decoding …</p> : <Failure error={error} />;
+  return (
+    <>
+      <ol className="newest">
+        {data.map(({ eventId, sequence, content }) => (
+          <li key={eventId}>
+            <Link href={`/events/${eventId}`}>
+              <span className="number">{formatCount(sequence)}</span>
+              <span className="topic mono">{eventId}</span>
+              <span className="preview">{previewOf(content)}</span>
+            </Link>
+          </li>
+        ))}
+      </ol>
+      {count > shown ? (
+        <p className="quiet-text">
+          And {formatCounted(count - shown, "event")} more:{" "}
+          <Link
+            href={`/tail?${new URLSearchParams({ topic, after: data.at(-1)?.eventId ?? firstEventId }).toString()}`}
+          >
+            tail them
+          </Link>
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function countEvents(batches: readonly Batch[]): number {
+  return batches.reduce((sum, { count }) => sum + count, 0);
+}

@@ -1,0 +1,99 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link, useSearchParams } from "wouter";
+import { useStele } from "../broker/session-context.tsx";
+import { take } from "../lib/take.ts";
+import { Failure } from "../ui/failure.tsx";
+import { Page } from "../ui/page.tsx";
+import { BlockList } from "./block-list.tsx";
+import { RollBacksCard } from "./roll-backs-card.tsx";
+import { SkippedCard } from "./skipped-card.tsx";
+
+const pollMs = 3000;
+const blocksShown = 20;
+/** Groups to choose from. */
+const groupsMax = 100;
+
+/** What the chain has: blocks with their events, what was skipped, and what was taken back. The address has the group and the place. */
+export function ChainPage(): ReactNode {
+  const [search] = useSearchParams();
+  const stele = useStele();
+  const chosen = search.get("group") ?? undefined;
+  const {
+    data: groups,
+    error,
+    dataUpdatedAt,
+  } = useQuery({
+    queryKey: ["chain", "groups"],
+    queryFn: async ({ signal }) => (await take(stele.admin.groups({ signal }), groupsMax)).items,
+    refetchInterval: pollMs,
+  });
+  const group = groups?.find(({ groupId }) => groupId === chosen) ?? groups?.[0];
+  const below = readBlock(search.get("below"));
+  return (
+    <Page title="Chain">
+      <Failure error={error} />
+      {groups === undefined || groups.length < 2 ? null : (
+        <nav className="bar" aria-label="Groups">
+          {groups.map(({ groupId }) => (
+            <Link
+              key={groupId}
+              href={toAddress(groupId, undefined)}
+              aria-current={groupId === group?.groupId ? "page" : undefined}
+            >
+              Group {groupId}
+            </Link>
+          ))}
+        </nav>
+      )}
+      {group === undefined ? null : (
+        <>
+          <BlocksCard groupId={group.groupId} below={below} />
+          <SkippedCard groupId={group.groupId} />
+          <RollBacksCard total={group.rollBacks} seen={group.rollBackHistory} now={dataUpdatedAt} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+interface BlocksCardProps {
+  readonly groupId: string;
+  /** Undefined for the newest. */
+  readonly below: number | undefined;
+}
+
+function BlocksCard({ groupId, below }: BlocksCardProps): ReactNode {
+  const stele = useStele();
+  const { data, error } = useQuery({
+    queryKey: ["chain", "blocks", groupId, below],
+    queryFn: ({ signal }) => take(stele.admin.blocks({ groupId, below, limit: blocksShown + 1, signal }), blocksShown),
+    refetchInterval: below === undefined ? pollMs : false,
+  });
+  const last = data?.items.at(-1)?.block;
+  return (
+    <section className="card" aria-label="Blocks">
+      <div className="title">
+        <h2>{below === undefined ? "Newest blocks with events" : `Blocks below ${below}`}</h2>
+        {below === undefined ? null : <Link href={toAddress(groupId, undefined)}>Newest</Link>}
+      </div>
+      <Failure error={error} />
+      {data === undefined ? null : <BlockList groupId={groupId} blocks={data.items} />}
+      {data?.hasMore === true && last !== undefined ? (
+        <p>
+          <Link href={toAddress(groupId, last)}>Older blocks</Link>
+        </p>
+      ) : null}
+    </section>
+  );
+}
+
+function toAddress(group: string, below: number | undefined): string {
+  const search = new URLSearchParams({ group });
+  if (below !== undefined) search.set("below", String(below));
+  return `/chain?${search.toString()}`;
+}
+
+function readBlock(text: string | null): number | undefined {
+  return text !== null && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,81 @@
+import type { ReactNode } from "react";
+import { formatCount, formatCounted } from "../lib/format.ts";
+import { Time } from "../ui/time.tsx";
+
+export interface SeenRollBack {
+  readonly at: string;
+  readonly fromBlock: number;
+  readonly toBlock: number;
+  readonly events?: number | undefined;
+}
+
+export interface RollBacksCardProps {
+  /** Since the index began. */
+  readonly total: number;
+  /** Of the node that answers, newest first. */
+  readonly seen: readonly SeenRollBack[];
+  /** When they were asked for, in milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** How often the chain took back blocks, as a line of time and in words. */
+export function RollBacksCard({ total, seen, now }: RollBacksCardProps): ReactNode {
+  return (
+    <section className="card" aria-label="Roll-backs">
+      <h2>Roll-backs</h2>
+      <p className={total === 0 ? "quiet-text" : undefined}>
+        {total === 0
+          ? "The chain never took back a block that was indexed."
+          : `${formatCounted(total, "roll-back")} of the index since it began; ${formatCount(seen.length)} seen by the node that answers.`}
+      </p>
+      {seen.length === 0 ? null : <Line seen={seen} now={now} />}
+      <ol className="attempts">
+        {seen.map((one) => (
+          <li key={`${one.at} ${one.fromBlock}`}>
+            <Time iso={one.at} /> · {describe(one)}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function describe({ fromBlock, toBlock, events }: SeenRollBack): string {
+  const to = toBlock < 0 ? "to an empty index" : `to block ${formatCount(toBlock)}`;
+  const lost = events === undefined ? "" : `; ${formatCounted(events, "event")} taken back`;
+  return `from block ${formatCount(fromBlock)} ${to}${lost}`;
+}
+
+const [width, height] = [1000, 40];
+
+/** From the oldest to now; the deeper a roll-back, the higher its mark. */
+function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
+  const times = seen.map(({ at }) => Date.parse(at));
+  const start = Math.min(...times);
+  const length = Math.max(now - start, 1);
+  const deepest = Math.max(...seen.map(depthOf), 1);
+  return (
+    <figure className="roll-backs">
+      <svg
+        viewBox={`-4 0 ${width + 8} ${height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${formatCounted(seen.length, "roll-back")}, the deepest of ${formatCounted(deepest, "block")}`}
+      >
+        {seen.map((one, index) => {
+          const tall = Math.max((depthOf(one) / deepest) * height, 6);
+          const x = (((times[index] ?? start) - start) / length) * width;
+          return <rect key={`${one.at} ${one.fromBlock}`} x={x - 3} width={6} y={height - tall} height={tall} />;
+        })}
+      </svg>
+      <figcaption className="ends quiet-text">
+        <Time iso={new Date(start).toISOString()} />
+        <span>now</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+function depthOf({ fromBlock, toBlock }: SeenRollBack): number {
+  return Math.max(fromBlock - toBlock, 0);
+}

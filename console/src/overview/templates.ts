@@ -1,0 +1,36 @@
+import type { Draft } from "./commands.ts";
+
+export interface Template extends Draft {
+  readonly name: string;
+}
+
+/** What everybody begins with. */
+export const templates: readonly Template[] = [
+  { name: "A greeting", topic: "hello/world", content: "Hello, chain!", isJson: false },
+  {
+    name: "An order",
+    topic: "orders/eu",
+    content: '{\n  "order": 1001,\n  "customer": "c-17",\n  "lines": [{ "sku": "a-1", "count": 2 }]\n}',
+    isJson: true,
+  },
+  {
+    name: "A measurement",
+    topic: "sensors/7/temperature",
+    content: '{ "celsius": 21.5, "at": "2026-01-01T12:00:00Z" }',
+    isJson: true,
+  },
+];
+
+/** A draft as the fragment of an address: a browser sends it to no server. Whoever bookmarks it has a template of their own. */
+export function toFragment({ topic, content, isJson }: Draft): string {
+  return `#${new URLSearchParams({ topic, content, ...(isJson ? { json: "true" } : {}) }).toString()}`;
+}
+
+/** The draft of an address; undefined where it has none. It only fills the form: a person still presses the button. */
+export function readFragment(fragment: string): Draft | undefined {
+  const values = new URLSearchParams(fragment.slice(1));
+  const topic = values.get("topic");
+  return topic === null
+    ? undefined
+    : { topic, content: values.get("content") ?? "", isJson: values.get("json") === "true" };
+}
