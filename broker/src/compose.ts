@@ -30,6 +30,7 @@ import { parseGroupId } from "./domain/group-id.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import { createBroker } from "./engine/create-broker.ts";
 import type { ClusterOptions, RunningBroker } from "./engine/engine-options.ts";
+import { TracedSink } from "./engine/deliver/traced-sink.ts";
 import type { ProcessTrouble } from "./engine/group-life.ts";
 import { CleanupStack } from "./lib/cleanup-stack.ts";
 import { createDeferred } from "./lib/deferred.ts";
@@ -45,6 +46,7 @@ import type { Ledger } from "./ports/ledger.ts";
 import type { SecretRows } from "./ports/secret-rows.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
+import type { Tracing } from "./ports/tracing.ts";
 import { EventPlaces } from "./sink/event-places.ts";
 import { DnsResolver } from "./sink/webhook/lookup/dns-resolver.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
@@ -56,6 +58,7 @@ import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
 import type { HeldFile } from "./store/sql/schema.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
+import { findTracing } from "./telemetry/open-telemetry.ts";
 import { version } from "./version.ts";
 
 /** A broker that serves. */
@@ -184,7 +187,8 @@ export async function startEngine(
   signal?.throwIfAborted();
   const { store, cluster, storeFile } = createSharedServices(config, parts);
   const metrics = createMetrics();
-  const sink = createSink(config, { metrics, cleanup });
+  const tracing = await findTracing({ version, logger });
+  const sink = createSink(config, { metrics, cleanup, tracing });
   cleanup.add(() => sink.stop(graceMs()));
   const ledgers = await createLedgers(groups, {
     folder,
@@ -205,7 +209,7 @@ export async function startEngine(
   const sealed = createSealedStore(store, { box, logger });
   const processTrouble = await startWatches(config, { folder, clock, logger, metrics, cleanup });
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
-  const shared = { metrics, logger, cluster, processTrouble, auditLog };
+  const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing };
   const broker = createEngine(config, { ledgers, store: sealed, sink, ...shared });
   cleanup.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
@@ -272,10 +276,10 @@ function createForCluster(config: Config, { logger, cleanup }: FolderOptions): S
   return { store, cluster, storeFile: () => undefined };
 }
 
-function createSink(config: Config, { metrics, cleanup }: SinkOptions): Sink {
+function createSink(config: Config, { metrics, cleanup, tracing }: SinkOptions): Sink {
   const names = new DnsResolver({ clock, metrics, servers: config.callbackDnsServers });
   cleanup.add(() => names.close());
-  return createWebhookSink({
+  const sink = createWebhookSink({
     clock,
     metrics,
     version,
@@ -295,10 +299,13 @@ function createSink(config: Config, { metrics, cleanup }: SinkOptions): Sink {
     cloudEvents: { extensionPrefix: config.extensionPrefix, type: config.cloudEventsType },
     ...(config.notificationPlace === "on" ? { places: new EventPlaces({ prefix: config.extensionPrefix }) } : {}),
   });
+  const { extensionPrefix } = config;
+  return tracing === undefined ? sink : new TracedSink({ sink, tracing, extensionPrefix });
 }
 
 interface SinkOptions {
   readonly metrics: MetricsRegistry;
+  readonly tracing: Tracing | undefined;
   readonly cleanup: CleanupStack;
 }
 
@@ -310,6 +317,7 @@ interface EngineDependencies {
   readonly logger: Logger;
   readonly cluster: ClusterOptions | undefined;
   readonly processTrouble: () => ProcessTrouble;
+  readonly tracing: Tracing | undefined;
   readonly auditLog: AuditLog | undefined;
 }
 

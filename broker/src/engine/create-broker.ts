@@ -45,7 +45,7 @@ import { Figures, lagOf } from "./operate/figures.ts";
 import { HeldSubscriptions } from "./operate/held-subscriptions.ts";
 import type { Operator } from "./operate/operator.ts";
 import { RunningOrders } from "./operate/running-orders.ts";
-import { Inlet } from "./publish/inlet.ts";
+import { createInlet } from "./publish/traced-inlet.ts";
 import { createNodesView } from "./publish/nodes-view.ts";
 import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
@@ -151,7 +151,7 @@ class Engine implements RunningBroker {
     const removeSessionFilter: SubscriptionServiceOptions["removeSessionFilter"] = (id, isOwned) =>
       this.#sessions.removeFilter(id, isOwned);
     this.#subscriptions = new SubscriptionService({ ...parts, access, events, ownership, removeSessionFilter });
-    const inlet = new Inlet({ ...parts, onPassed: (groupId, event) => this.#hub.pass(groupId, event) });
+    const inlet = createInlet({ ...parts, onPassed: (groupId, event) => this.#hub.pass(groupId, event) });
     const topics = new TopicService(parts);
     const serving = { ...parts, access, inlet, topics };
     const findStart: FindStart = (group, offset, mayFind) => findStartPosition({ events, mayFind }, group, offset);

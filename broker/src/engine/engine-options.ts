@@ -6,6 +6,7 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
+import type { Tracing } from "../ports/tracing.ts";
 import type { AccessOptions } from "./access/create-access.ts";
 import type { Broker, GroupHealth } from "./broker.ts";
 import type { GroupLifeOptions } from "./group-life.ts";
@@ -29,6 +30,8 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly sink: Sink;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
+  /** Undefined where nobody records spans. */
+  readonly tracing?: Tracing | undefined;
   readonly limits: EngineLimits;
   readonly extensionPrefix: string;
   readonly hasCoordinator: boolean;

@@ -24,6 +24,8 @@ export interface Notification extends NotifiedEvent {
   readonly subscription: CallbackTarget;
   /** Every event of a batch, in order; undefined for a subscription without batches. */
   readonly batch?: readonly NotifiedEvent[];
+  /** W3C traceparent of the attempt, for the receiver; that of the event if left out. */
+  readonly traceParent?: string | undefined;
 }
 
 /**

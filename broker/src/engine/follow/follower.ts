@@ -1,12 +1,18 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { RollBack } from "../../ports/store.ts";
+import type { Tracing } from "../../ports/tracing.ts";
 import { BlockIndexer, type BlockIndexerOptions } from "./block-indexer.ts";
 import { findAncestor } from "./find-ancestor.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import { traceCommits } from "./trace-commits.ts";
 
 export interface FollowerOptions extends BlockIndexerOptions {
+  readonly clock: Clock;
+  /** Undefined where nobody records spans. */
+  readonly tracing?: Tracing | undefined;
   readonly progress: IndexProgress;
   readonly health: IndexHealth;
   /** Called with the committed batches, in order, before the progress advances. */
@@ -126,11 +132,20 @@ export class Follower {
     );
   }
 
+  async #write(blocks: readonly LedgerBlock[]): Promise<readonly EventBatch[]> {
+    const { ledger, tracing, clock, extensionPrefix } = this.#parts;
+    if (tracing === undefined) return this.#indexer.write(blocks, this.#head);
+    const startedAt = clock.now();
+    const batches = await this.#indexer.write(blocks, this.#head);
+    traceCommits(batches, { tracing, extensionPrefix, groupId: ledger.groupId, startedAt });
+    return batches;
+  }
+
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {
     const { ledger, progress, metrics, onIndexed } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
-    onIndexed(await this.#indexer.write(blocks, this.#head));
+    onIndexed(await this.#write(blocks));
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
     progress.advanceTo(last.number);

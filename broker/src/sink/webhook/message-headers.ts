@@ -30,8 +30,9 @@ export class MessageHeaders {
   }
 }
 
-/** The W3C trace of the event. The events of a batch have traces of their own, which are in the body. */
-export function toTraceHeader({ event, batch }: Notification, prefix: string): Readonly<Record<string, string>> {
-  const trace = batch === undefined ? findTraceParent(event.extensions, prefix) : undefined;
+/** The W3C trace of the attempt, or of the event. The events of a batch have traces of their own, which are in the body. */
+export function toTraceHeader(notification: Notification, prefix: string): Readonly<Record<string, string>> {
+  const { event, batch, traceParent } = notification;
+  const trace = traceParent ?? (batch === undefined ? findTraceParent(event.extensions, prefix) : undefined);
   return trace === undefined ? {} : { [traceParentKey]: trace };
 }
