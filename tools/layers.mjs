@@ -227,7 +227,7 @@ export const oxlintConfig = {
       [restriction(["**/{eth,wire,contracts,chain,client,broker}/src/**"], "checks/ comes in by the public entries.")],
     ),
     {
-      files: ["**/vitest.config.ts", "tools/**"],
+      files: ["**/vitest.config.ts", "tools/**", "examples/**"],
       rules: {
         "import/no-default-export": "off",
         "no-console": "off",

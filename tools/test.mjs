@@ -29,6 +29,12 @@ if (spawnSync("chromium", ["--version"]).error !== undefined) {
 if (spawnSync("promtool", ["--version"]).error !== undefined) {
   reportMissing("promtool", { package: "prometheus", variable: "CHECKS_PROMTOOL" });
 }
+if (spawnSync("javac", ["--version"]).error !== undefined) {
+  reportMissing("A JDK", { package: "default-jdk-headless", variable: "CHECKS_JAVA" });
+}
+if (spawnSync("go", ["version"]).error !== undefined) {
+  reportMissing("Go", { package: "golang-go", variable: "CHECKS_GO" });
+}
 const pythonClients = {
   "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",
   "stomp.py": "import stomp",

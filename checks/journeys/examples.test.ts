@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { findProgram } from "../harness/find-program.ts";
+import { findFreePort } from "../harness/free-port.ts";
+import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { canRunChromium } from "./console/console-browser.ts";
+import { PageServer } from "./stomp/page-server.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const readme = readFileSync(new URL("../../examples/README.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../examples/browser/index.html", import.meta.url), "utf8");
+const secret = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const python = process.env["CHECKS_PYTHON"] ?? "python3";
+
+const languages = [
+  { name: "TypeScript", canRun: true },
+  { name: "Python", canRun: process.env["CHECKS_PYTHON"] !== undefined || findProgram(python) !== undefined },
+  { name: "Java", canRun: process.env["CHECKS_JAVA"] === "required" || findProgram("javac") !== undefined },
+  { name: "Go", canRun: process.env["CHECKS_GO"] === "required" || findProgram("go") !== undefined },
+];
+
+const port = await findFreePort();
+const pages = await PageServer.start();
+const running = useWorld(embeddedWorld, {
+  env: { STELE_PORT: String(port), STELE_ALLOWED_ORIGINS: pages.origin },
+});
+afterAll(() => pages[Symbol.asyncDispose]());
+
+/** The commands below a heading of the README. */
+function commandsOf(heading: string): readonly string[] {
+  const block = new RegExp(`^## ${heading}\\n[^]*?^\`\`\`sh\\n([^]*?)^\`\`\`$`, "m").exec(readme)?.[1] ?? "";
+  return block.trim().split("\n");
+}
+
+function commandOf(language: string, what: string): string {
+  const found = commandsOf(language).find((command) => command.toLowerCase().includes(what));
+  return found?.replace(/\bpython3\b/, python) ?? `echo no command for ${what} >&2; exit 1`;
+}
+
+/** A program of a language in a group of its own, since some start another process. */
+class Program {
+  output = "";
+  errors = "";
+  code: number | null = null;
+  readonly #child: ChildProcess;
+  #isEnded = false;
+
+  constructor(command: string) {
+    const env = { ...process.env, STELE_URL: running().broker.url };
+    this.#child = spawn("bash", ["-c", command], { cwd: root, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    this.#child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    this.#child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
+    this.#child.once("close", (code) => (this.code = code));
+  }
+
+  /** Its lines, once there are so many. A first run of Go compiles its library. */
+  async lines(count: number): Promise<readonly string[]> {
+    const whole = (): readonly string[] => this.output.split("\n").slice(0, -1);
+    return until(`${count} lines`, () => this.#isFine() && whole().length >= count && whole(), { timeoutMs: 110_000 });
+  }
+
+  end(): void {
+    if (!this.#isEnded && this.#child.exitCode === null) process.kill(-(this.#child.pid ?? 0), "SIGKILL");
+    this.#isEnded = true;
+  }
+
+  #isFine(): true {
+    if (this.code !== null && this.code !== 0) throw new Error(`exit ${this.code}: ${this.errors}`);
+    return true;
+  }
+}
+
+const programs: Program[] = [];
+afterEach(() => {
+  for (const program of programs.splice(0)) program.end();
+});
+
+function start(command: string): Program {
+  const program = new Program(command);
+  programs.push(program);
+  return program;
+}
+
+describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name", ({ name }) => {
+  const topic = `orders/${name.toLowerCase()}`;
+
+  beforeAll(async () => {
+    const compile = commandsOf(name).filter((command) => command.startsWith("npx tsc"));
+    for (const command of compile) {
+      const program = start(command);
+      await until("it is compiled", () => program.code !== null, { timeoutMs: 60_000 });
+      expect({ code: program.code, output: program.output }).toEqual({ code: 0, output: "" });
+    }
+  });
+
+  it("publish, and tail without a gap over a restart of the broker and of the tail", async () => {
+    const publish = commandOf(name, "publish");
+    const [printed = ""] = await start(publish).lines(1);
+    const [first] = /[0-9a-f]{8}-1-\d+/.exec(printed) ?? [];
+    const tail = start(commandOf(name, "tail"));
+    expect(idsOf(await tail.lines(1))).toEqual([first]);
+    await running().stop();
+    await running().resume();
+    const second = await running().client.publish(topic, "second");
+    expect(idsOf(await tail.lines(2))).toEqual([first, second.eventId]);
+    tail.end();
+    const third = await running().client.publish(topic, "third");
+    const later = start(commandOf(name, "tail").replace("OFFSET_FIRST", second.eventId));
+    expect(idsOf(await later.lines(1))).toEqual([third.eventId]);
+  });
+
+  it("say why the broker refuses", async () => {
+    const program = start(commandOf(name, "publish").replace(topic, "'a#'"));
+    await until("it ends", () => program.code !== null, { timeoutMs: 60_000 });
+    expect(program.code).not.toBe(0);
+    expect(program.errors).toMatch(/100106|topic/);
+  });
+
+  it("receive signed callbacks, and refuse others", async () => {
+    const own = await findFreePort();
+    const receiver = start(commandOf(name, "receive").replace("9000", String(own)));
+    expect(await receiver.lines(1)).toEqual([`listening ${own}`]);
+    const url = `http://127.0.0.1:${own}/events`;
+    const { client } = running();
+    await client.open(topic);
+    const id = await client.subscribe({ topic, url, secret: `whsec_${secret}` });
+    const { eventId } = await client.publish(topic, "zwei ä");
+    const [, line = ""] = await receiver.lines(2);
+    expect(line).toMatch(new RegExp(`^${eventId} (${topic} )?zwei ä$`));
+    await client.unSubscribe(id);
+    expect(await statusesOf(url)).toEqual([204, 401, 401, 401]);
+  });
+});
+
+function idsOf(lines: readonly string[]): readonly (string | undefined)[] {
+  return lines.map((line) => line.split(" ")[0]);
+}
+
+/** Headers of a broker, beside another signature. */
+function sign(text: string, time: number): Readonly<Record<string, string>> {
+  const digest = createHmac("sha256", Buffer.from(secret, "base64")).update(`e.${time}.${text}`).digest("base64");
+  return { "webhook-id": "e", "webhook-timestamp": String(time), "webhook-signature": `v1,AA== v1,${digest}` };
+}
+
+/** What a receiver answers to a right signature, and to one of another body, an old one and none. */
+async function statusesOf(url: string): Promise<readonly number[]> {
+  const body = JSON.stringify({
+    subscriptionId: "s",
+    event: { topic: "t", content: "eA==", extensions: {}, eventId: "e" },
+  });
+  const now = Math.floor(Date.now() / 1000);
+  const all = [sign(body, now), sign(`${body} `, now), sign(body, now - 3600), {}];
+  const statuses: number[] = [];
+  for (const headers of all) statuses.push((await fetch(url, { method: "POST", body, headers })).status);
+  return statuses;
+}
+
+describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromium)", () => {
+  it("publishes, and shows events without a gap over a restart of the broker", async () => {
+    expect(commandsOf("Browser").join("\n")).toContain("examples/browser");
+    const browser = await chromium.launch({ executablePath: findProgram("chromium") ?? "chromium" });
+    try {
+      const shown = await browser.newPage();
+      const faults: string[] = [];
+      shown.on("pageerror", ({ message }) => faults.push(message));
+      const texts = (): Promise<readonly string[]> => shown.locator("li").allTextContents();
+      await shown.goto(`${pages.add("/index.html", page)}?broker=${running().broker.url}`);
+      await shown.getByRole("textbox", { name: "Content" }).fill("<b>first ü</b>");
+      await shown.getByRole("button", { name: "Publish" }).click();
+      await until("the first event is shown", async () => (await texts()).length === 1);
+      await running().stop();
+      await running().resume();
+      await running().client.publish("orders/browser", "second");
+      await until("the second event is shown", async () => (await texts()).length >= 2, { timeoutMs: 60_000 });
+      expect({ texts: await texts(), faults }).toEqual({ texts: ["<b>first ü</b>", "second"], faults: [] });
+    } finally {
+      await browser.close();
+    }
+  });
+});

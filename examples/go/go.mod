@@ -1,0 +1,3 @@
+module stele.example
+
+go 1.19

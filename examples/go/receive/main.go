@@ -1,0 +1,81 @@
+// Command receive accepts callbacks with a valid signature (Standard Webhooks): PORT=9000 SECRET=whsec_… go run ./receive
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	bodyBytesMax = 1 << 20
+	tolerance    = 5 * time.Minute
+)
+
+// isSigned reports whether one of the signatures is that of the body, now.
+func isSigned(header http.Header, body, key []byte) bool {
+	stamp := header.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > tolerance {
+		return false
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.", header.Get("webhook-id"), stamp)
+	mac.Write(body)
+	expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	for _, signature := range strings.Fields(header.Get("webhook-signature")) {
+		if hmac.Equal([]byte(signature), []byte(expected)) {
+			return true
+		}
+	}
+	return false
+}
+
+func main() {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(os.Getenv("SECRET"), "whsec_"))
+	if err != nil {
+		log.Fatal("SECRET: ", err)
+	}
+	http.HandleFunc("/", func(response http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, bodyBytesMax))
+		if err != nil {
+			http.Error(response, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		if !isSigned(request.Header, body, key) {
+			http.Error(response, "signature", http.StatusUnauthorized)
+			return
+		}
+		// A request without an event asks whether the broker may call.
+		var call struct {
+			Event *struct {
+				EventID, Topic string
+				Content        []byte // encoding/json decodes the Base64.
+			}
+		}
+		if err := json.Unmarshal(body, &call); err != nil {
+			http.Error(response, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if call.Event != nil {
+			fmt.Println(call.Event.EventID, call.Event.Topic, string(call.Event.Content))
+		}
+		response.WriteHeader(http.StatusNoContent)
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("listening", os.Getenv("PORT"))
+	log.Fatal(http.Serve(listener, nil))
+}

@@ -1,0 +1,90 @@
+// Command tail prints events as they come, and comes back after a lost connection: go run ./tail PATTERN [AFTER]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+// The broker sends an empty line when nothing came for 15 seconds. A connection that is silent for longer is lost.
+const silence = time.Minute
+
+type line struct {
+	EventID string
+	Topic   string
+	Content []byte // encoding/json decodes the Base64.
+	// The chain took events back: those after this place come again.
+	Resync *struct{ After string }
+}
+
+// watched puts off the end of a connection with each byte that it reads.
+type watched struct {
+	io.Reader
+	end *time.Timer
+}
+
+func (w watched) Read(bytes []byte) (int, error) {
+	n, err := w.Reader.Read(bytes)
+	w.end.Reset(silence)
+	return n, err
+}
+
+// tail reads one connection until it ends, and moves the place after each event.
+func tail(topic string, after *string) error {
+	base := os.Getenv("STELE_URL")
+	if base == "" {
+		base = "http://127.0.0.1:8080"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	end := time.AfterFunc(silence, cancel)
+	defer end.Stop()
+	query := url.Values{"topic": {topic}, "after": {*after}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/tail?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("accept", "application/x-ndjson")
+	if key := os.Getenv("STELE_KEY"); key != "" {
+		request.Header.Set("authorization", "Bearer "+key)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= 400 && response.StatusCode != http.StatusServiceUnavailable {
+		text, _ := io.ReadAll(response.Body)
+		log.Fatalf("%s %s", response.Status, text) // Another try would not help.
+	}
+	for lines := json.NewDecoder(watched{response.Body, end}); ; {
+		var next line
+		if err := lines.Decode(&next); err != nil {
+			return err
+		}
+		if next.Resync != nil {
+			*after = next.Resync.After
+		} else if next.EventID != "" {
+			fmt.Println(next.EventID, next.Topic, string(next.Content))
+			*after = next.EventID
+		}
+	}
+}
+
+func main() {
+	after := "OFFSET_FIRST"
+	if len(os.Args) > 2 {
+		after = os.Args[2]
+	}
+	for {
+		log.Print(tail(os.Args[1], &after))
+		time.Sleep(time.Second)
+	}
+}

@@ -1,0 +1,49 @@
+"""python3 tail.py PATTERN [AFTER]: prints events as they come, and comes back after a lost connection."""
+
+import base64
+import http.client
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+URL = os.environ.get("STELE_URL", "http://127.0.0.1:8080")
+KEY = os.environ.get("STELE_KEY")
+# The broker sends an empty line when nothing came for 15 seconds. A connection that is silent for longer is lost.
+SILENCE_SECONDS = 60
+
+
+def tail(topic, after):
+    """Yields the lines of one connection that have content."""
+    query = urllib.parse.urlencode({"topic": topic, "after": after})
+    headers = {"accept": "application/x-ndjson"}
+    if KEY:
+        headers["authorization"] = f"Bearer {KEY}"
+    request = urllib.request.Request(f"{URL}/tail?{query}", headers=headers)
+    with urllib.request.urlopen(request, timeout=SILENCE_SECONDS) as response:
+        for line in response:
+            if line.endswith(b"\n") and line.strip():
+                yield json.loads(line)
+
+
+def main(topic, after="OFFSET_FIRST"):
+    while True:
+        try:
+            for line in tail(topic, after):
+                if "eventId" in line:
+                    print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(), flush=True)
+                    after = line["eventId"]
+                elif "resync" in line:  # The chain took events back: those after this place come again.
+                    after = line["resync"]["after"]
+        except urllib.error.HTTPError as error:
+            if error.code != 503:  # The broker refuses: another try would not help.
+                sys.exit(f"{error.code} {error.read().decode()}")
+        except (OSError, http.client.HTTPException) as error:
+            print(error, file=sys.stderr)
+        time.sleep(1)
+
+
+main(*sys.argv[1:])
