@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { databaseAddress } from "./compose-database.ts";
-import { adminRole } from "./config/access-settings.ts";
 import { openHosts } from "./config/access-conflicts.ts";
 import { isClustered } from "./config/derived.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
-import { type AccessRule, ruleActions } from "./domain/access-rule.ts";
+import { adminRole, adminRules } from "./domain/access-role.ts";
+import type { AccessRule } from "./domain/access-rule.ts";
 import type { KeyOptions } from "./engine/access/create-access.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { ApiKeys } from "./ports/api-keys.ts";
@@ -15,8 +15,6 @@ import { createPostgresApiKeys } from "./store/sql/postgres/postgres-api-keys.ts
 import { createSqliteApiKeys } from "./store/sql/sqlite/sqlite-api-keys.ts";
 import { JwtVerifier } from "./tokens/jwt-verifier.ts";
 import { readKeyDocument } from "./tokens/key-source.ts";
-
-const everything: readonly AccessRule[] = [{ effect: "allow", actions: ruleActions }];
 
 interface AccessParts {
   readonly clock: Clock;
@@ -55,7 +53,7 @@ export function createApiKeys(config: Config, logger: Logger): ApiKeys {
 
 /** The configured roles, and the one that every broker has. */
 export function rolesOf({ access }: Pick<Config, "access">): ReadonlyMap<string, readonly AccessRule[]> {
-  return new Map([...Object.entries(access?.roles ?? {}), [adminRole, everything]]);
+  return new Map([...Object.entries(access?.roles ?? {}), [adminRole, adminRules]]);
 }
 
 export function sha256(text: string): string {

@@ -1,25 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { auditCommand } from "./compose-audit.ts";
-import { createApiKeys, rolesOf, sha256 } from "./compose-access.ts";
-import { isClustered } from "./config/derived.ts";
-import { loadConfig } from "./config/load-config.ts";
+import { rolesOf, sha256 } from "./compose-access.ts";
+import {
+  type CommandDone,
+  type CommandOutcome,
+  type CommandSurroundings,
+  type CommandWords,
+  readWords,
+  runOnKeys,
+  UsageError,
+} from "./compose-access-command.ts";
 import type { Config } from "./config/settings.ts";
 import { namePattern, reservedName, variableCharactersMax } from "./domain/access-rule.ts";
 import { toOwnerId } from "./engine/access/caller.ts";
 import { formatKeyCredential } from "./engine/access/credential.ts";
-import { silentLogger } from "./lib/logger.ts";
-import type { AuditLine } from "./ports/audit-log.ts";
 import type { ApiKey, ApiKeys } from "./ports/api-keys.ts";
-import { version } from "./version.ts";
-
-/** What the command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
-export interface KeysOutcome {
-  readonly exitCode: 0 | 1 | 2;
-  readonly output: string;
-  /** For the standard error. */
-  readonly problem: string;
-}
 
 const usage = `Usage: stele key create --principal NAME --role ROLE [--role ROLE ...] [--tenant NAME] [--expires 30d]
        stele key list
@@ -28,8 +22,8 @@ const usage = `Usage: stele key create --principal NAME --role ROLE [--role ROLE
 Makes, lists and revokes keys of clients, also while brokers run: these know of it within a second. Give it the settings that the broker is started
 with, such as --data-dir or --config. "create" prints the key, which is stored nowhere: only its digest is.
 
-"--expires" takes a number of s, m, h or d; without it the key is valid until it is revoked. Roles are those of the setting "access", and "admin", which
-allows everything. Several keys may have one principal: to replace a key, create
+"--expires" takes a number of s, m, h or d; without it the key is valid until it is revoked. Roles are those of the setting "access", those of
+"stele role", and "admin", which allows everything. Several keys may have one principal: to replace a key, create
 another one, give it to the client, then revoke the first.
 `;
 
@@ -41,55 +35,27 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Longest validity of a key that expires, in milliseconds: ten years. */
 const validMsMax = 3_650 * dayMs;
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
-/** Tries while another process changes keys. */
-const triesMax = 20;
 const secretBytes = 32;
 const idBytes = 8;
 
-/** A mistake of whoever typed the command. */
-class UsageError extends Error {}
-
 /** Runs `stele key` with the arguments after that word. It never throws. */
-export async function runKeys(
-  argv: readonly string[],
-  { env, now }: { readonly env: Readonly<Record<string, string | undefined>>; readonly now: () => number },
-): Promise<KeysOutcome> {
+export async function runKeys(argv: readonly string[], surroundings: CommandSurroundings): Promise<CommandOutcome> {
   const [action, ...words] = argv;
   if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
     return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
   }
-  try {
-    const order = readOrder(words);
-    const loaded = loadConfig({ env, argv: order.settings, readFile: (path) => readFileSync(path, "utf8"), version });
-    if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
-    if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
-    const { config } = loaded;
-    const { output, change } = await onKeys(config, (keys) => run(keys, { action, order, now, config }));
-    return {
-      exitCode: 0,
-      output,
-      problem: change === undefined ? "" : auditCommand(config, { ...change, time: now() }),
-    };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { exitCode: error instanceof UsageError ? 2 : 1, output: "", problem: `stele key: ${reason}\n` };
-  }
+  const order = readOrder(words);
+  const { now } = surroundings;
+  return runOnKeys("key", { ...surroundings, settings: order.settings }, (keys, config) =>
+    run(keys, { action, order, now, config }),
+  );
 }
 
-interface Order {
-  /** What is not the command's own. */
-  readonly settings: readonly string[];
-  readonly positional: readonly string[];
+interface Order extends CommandWords {
   readonly principal: string | undefined;
   readonly tenant: string | undefined;
   readonly expires: string | undefined;
   readonly roles: readonly string[];
-}
-
-interface Done {
-  readonly output: string;
-  /** For the audit log. */
-  readonly change?: Pick<AuditLine, "action" | "keyId" | "principal" | "tenant">;
 }
 
 interface Run {
@@ -99,54 +65,19 @@ interface Run {
   readonly now: () => number;
 }
 
-const ownFlags = ["--principal", "--tenant", "--expires", "--role"] as const;
-
-/** Every flag but the command's own is a setting of the broker, and has a value. */
 function readOrder(words: readonly string[]): Order {
-  const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
-  const [settings, positional]: [string[], string[]] = [[], []];
-  for (let index = 0; index < words.length; index += 1) {
-    const word = words[index] ?? "";
-    const [flag = "", inline] = word.split(/=(.*)/s);
-    if (!word.startsWith("--")) positional.push(word);
-    else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
-    else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
-  }
-  const last = (flag: string): string | undefined => given.get(flag)?.at(-1);
+  const read = readWords(words, ["--principal", "--tenant", "--expires", "--role"]);
+  const last = (flag: string): string | undefined => read.given.get(flag)?.at(-1);
   return {
-    settings,
-    positional,
+    ...read,
     principal: last("--principal"),
     tenant: last("--tenant"),
     expires: last("--expires"),
-    roles: given.get("--role") ?? [],
+    roles: read.given.get("--role") ?? [],
   };
 }
 
-async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<Result>): Promise<Result> {
-  if (!isClustered(config) && !existsSync(config.dataDir)) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const keys = createApiKeys(config, silentLogger);
-  await retried(() => keys.start());
-  try {
-    return await retried(() => task(keys));
-  } finally {
-    await keys.stop();
-  }
-}
-
-/** SQLite refuses a process while another one writes. */
-async function retried<Result>(task: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await task();
-    } catch (error) {
-      const isBusy = error instanceof Error && /locked|busy/i.test(error.message);
-      if (!isBusy || tries >= triesMax) throw error;
-    }
-  }
-}
-
-async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<Done> {
+async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<CommandDone> {
   switch (action) {
     case "create":
       return create(keys, order, { now: now(), config });
@@ -163,15 +94,14 @@ async function create(
   keys: ApiKeys,
   order: Order,
   { now, config }: { readonly now: number; readonly config: Config },
-): Promise<Done> {
+): Promise<CommandDone> {
   const { principal, tenant, roles } = order;
   checkName("--principal", principal);
   if (tenant !== undefined) checkName("--tenant", tenant);
-  const known = rolesOf(config);
+  const stored = (await keys.readRoles(0))?.names ?? [];
+  const known = new Set([...rolesOf(config).keys(), ...stored]);
   const unknown = roles.find((role) => !known.has(role));
-  if (unknown !== undefined) {
-    throw new UsageError(`--role ${unknown} is none of the roles ${[...known.keys()].join(", ")}`);
-  }
+  if (unknown !== undefined) throw new UsageError(`--role ${unknown} is none of the roles ${[...known].join(", ")}`);
   if (roles.length === 0) throw new UsageError("--role is missing");
   const secret = randomBytes(secretBytes).toString("base64url");
   const id = randomBytes(idBytes).toString("hex");
@@ -201,7 +131,7 @@ function toExpiry(text: string | undefined, now: number): number | undefined {
 }
 
 /** Takes the key as well: whoever finds one need not know which part is its identifier. */
-async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<Done> {
+async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<CommandDone> {
   const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
   if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");
   if (!(await keys.revokeApiKey(id, now))) throw new Error(`there is no key ${id}`);

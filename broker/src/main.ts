@@ -7,6 +7,7 @@ import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
 import { type BackupCommand, runBackupCommand } from "./compose-backup.ts";
 import { runKeys } from "./compose-keys.ts";
+import { describeRoles, runRoles } from "./compose-roles.ts";
 import { runScrub } from "./compose-scrub.ts";
 import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
@@ -32,13 +33,14 @@ async function main(): Promise<void> {
   const [command, ...rest] = process.argv.slice(2);
   if (command === "verify") await verify(rest);
   else if (command === "scrub") await scrub(rest);
-  else if (command === "key") await key(rest);
+  else if (command === "key" || command === "role") await changeKeys(command, rest);
   else if (command === "backup" || command === "restore" || command === "activate") await backup(command, rest);
   else await run(command === "start" ? rest : process.argv.slice(2));
 }
 
-async function key(argv: readonly string[]): Promise<void> {
-  const { exitCode, output, problem } = await runKeys(argv, { env: process.env, now: () => Date.now() });
+async function changeKeys(command: "key" | "role", argv: readonly string[]): Promise<void> {
+  const runCommand = command === "key" ? runKeys : runRoles;
+  const { exitCode, output, problem } = await runCommand(argv, { env: process.env, now: () => Date.now() });
   process.stderr.write(problem);
   process.stdout.write(output);
   process.exitCode = exitCode;
@@ -88,7 +90,7 @@ async function run(argv: readonly string[]): Promise<void> {
       ...(await findSignerProblems(groupsOf(config), secrets)),
     ];
     if (problems.length > 0) refuse(problems);
-    else process.stdout.write(outcome.output);
+    else process.stdout.write(`${outcome.output}${await describeRoles(config)}`);
   } else {
     await serve(outcome);
   }

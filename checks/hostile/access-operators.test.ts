@@ -90,19 +90,22 @@ const bodies = [
   ["change", '{"concurrency":2}'],
   ["redeliver", '{"all":true}'],
   ["discard", '{"all":true}'],
+  ["setRole", '{"rules":[]}'],
 ] as const;
 
 /** Its own document tells nothing of the broker. */
 const guarded = Object.entries(adminOperations).filter(([name]) => name !== "getOpenApi");
 
-/** Orders change nothing: a dry run asks for the same right. */
+/** Orders change nothing: a dry run asks for the same right. Roles are set before they are deleted. */
 async function askApi(name: CredentialName, operation: string) {
   const { method, path } = adminOperations[operation as keyof typeof adminOperations];
-  const values = { id: subscriptionId, topic: "t%2Fa", eventId };
+  const role = operation === "getRole" ? "admin" : "set-by-api";
+  const values = { id: subscriptionId, topic: "t%2Fa", eventId, name: role };
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: keyof typeof values) => values[key]);
-  const query = method === "GET" ? "" : `?dryRun=true${path.includes("{id}") ? "" : "&all=true"}`;
+  const query = method !== "POST" ? "" : `?dryRun=true${path.includes("{id}") ? "" : "&all=true"}`;
   const body = bodies.find(([name]) => operation.startsWith(name))?.[1] ?? "{}";
-  const order = method === "GET" ? {} : { headers: { "content-type": "application/json" }, body };
+  const order =
+    method === "GET" || method === "DELETE" ? {} : { headers: { "content-type": "application/json" }, body };
   const call = { method, path: `${adminPath}${filled}${query}`, ...order };
   const answer = await world.http(name, world.operators).send(call);
   return { status: answer.status, text: answer.text, body: answer.json() as { code?: number } }; // Problems have one.

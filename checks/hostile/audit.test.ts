@@ -156,6 +156,16 @@ it("a key that was created or revoked is written down, with who ran the command"
   expect(world.auditLog()).not.toContain(key.slice(23));
 });
 
+it("a role that the command changed is written down, with its rules", async () => {
+  await world.role("set", "audited", '[{"actions":["read"],"filter":"audited"}]');
+  await world.role("delete", "audited");
+  const rules = '[{"effect":"allow","actions":["read"],"filter":"audited"}]';
+  await expectLines(
+    { action: "role set", role: "audited", rules, protocol: "command", outcome: "done" },
+    { action: "role delete", role: "audited", protocol: "command", outcome: "done" },
+  );
+});
+
 it("every line has a time, and none says that it was left out", () => {
   for (const line of lines()) expect(line["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   expect(lines().filter(({ outcome }) => outcome === "left out")).toEqual([]);

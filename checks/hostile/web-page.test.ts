@@ -162,6 +162,7 @@ describe("a foreign web page", () => {
     "/asyncapi.json",
     "/admin/listSubscription",
     "/admin/v1/subscriptions",
+    "/admin/v1/roles",
     "/chain",
     "/tail?topic=a",
     "/mqtt",

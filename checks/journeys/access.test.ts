@@ -19,11 +19,11 @@ function commandsOf(mark: string): readonly string[] {
 /** Runs commands in one shell and a fresh folder, at a free port, and ends the broker that they start. */
 async function run(commands: readonly string[]): Promise<string> {
   using folder = createTempFolder();
-  const port = await findFreePort();
-  const lines = commands.map((line) => line.replaceAll(":8080", `:${port}`));
+  const [port, adminPort] = [await findFreePort(), await findFreePort()];
+  const lines = commands.map((line) => line.replaceAll(":8080", `:${port}`).replaceAll(":8081", `:${adminPort}`));
   const env = {
     STELE_PORT: String(port),
-    STELE_ADMIN_PORT: "0",
+    STELE_ADMIN_PORT: String(adminPort),
     STELE_MQTT_PORT: "off",
     STELE_STOMP_PORT: "off",
     STELE_DATA_DIR: "data",
@@ -63,6 +63,17 @@ it("docs/access.md leads to a token instead of a key", async () => {
   const output = await run(commandsOf("token"));
   expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
   expect(output).toContain('"code":100701');
+});
+
+it("docs/access.md leads to a role of the store, which counts without a restart and is shown", async () => {
+  const output = await run([...commandsOf("role"), "stele role list --config stele.json"]);
+  expect(output).toMatch(/set producer\n[^]*\ntrue\n\{"name":"producer","source":"store",/);
+  expect(output).toContain('"code":100702');
+  const admin = /^role admin = \[\{"effect":"allow",.*\]  \(every broker\)$/m;
+  const stored = 'role producer = [{"effect":"allow","actions":["read"],"filter":"${tenant}/#"}]  (store)';
+  expect(output).toMatch(admin);
+  expect(output.split(stored)).toHaveLength(2); // By --check-config, and no more after it was deleted.
+  expect(output).toMatch(/deleted producer\n\nrole admin[^\n]*\n/);
 });
 
 it("docs/access.md leads to a client certificate instead of a key", async () => {

@@ -1,4 +1,5 @@
 import type {
+  AccessRuleBody,
   AdminBlock,
   AdminDeadLetter,
   AdminEvent,
@@ -6,6 +7,7 @@ import type {
   AdminFigures,
   AdminGroups,
   AdminNodes,
+  AdminRole,
   AdminSession,
   AdminSubscription,
   AdminSubscriptionDetails,
@@ -80,7 +82,7 @@ interface Page<Item> {
 }
 
 interface AdminRequest {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   readonly query?: Query;
   readonly body?: unknown;
@@ -201,6 +203,22 @@ export class AdminClient {
 
   figures(options: CallOptions = {}): Promise<Open<AdminFigures>> {
     return this.#get("/figures", {}, options);
+  }
+
+  /** Roles of the config file and of the store, by name. */
+  roles(options: CallOptions = {}): AsyncGenerator<Open<AdminRole>> {
+    return this.#pages({ method: "GET", path: "/roles" }, options);
+  }
+
+  /** Makes a role of the store, or replaces its rules. */
+  async setRole(name: string, rules: readonly AccessRuleBody[], options: CallOptions = {}): Promise<Open<AdminRole>> {
+    const path = `/roles/${encodeURIComponent(name)}`;
+    return (await this.#ask({ method: "PUT", path, body: { rules } }, options)) as Open<AdminRole>; // As OpenAPI has it.
+  }
+
+  /** Removes a role from the store: whoever has a key with it is refused. */
+  async deleteRole(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
   }
 
   async *#pages<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<Item> {

@@ -4,7 +4,7 @@ import { SteleError, toFailure, toStrangeAnswer } from "./stele-error.ts";
 
 export interface HttpRequest {
   readonly url: string;
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }

@@ -77,6 +77,14 @@ export type {
   OrderResultBody,
   Problem,
 } from "./schemas/admin/admin-schemas.ts";
+export {
+  type AccessRuleBody,
+  type AdminRole,
+  accessRuleSchema,
+  roleRulesSchema,
+  ruleActions,
+  rulesPerRoleMax,
+} from "./schemas/admin/role-schemas.ts";
 export { type AsyncApiSettings, createAsyncApi } from "./schemas/asyncapi/asyncapi.ts";
 export type { AsyncServer } from "./schemas/asyncapi/servers.ts";
 export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";

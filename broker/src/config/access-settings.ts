@@ -1,13 +1,7 @@
-import { quote } from "@stele/wire";
+import { quote, roleRulesSchema } from "@stele/wire";
 import { z } from "zod";
-import {
-  type AccessRule,
-  isRuleFilter,
-  namePattern,
-  reservedName,
-  ruleActions,
-  variableCharactersMax,
-} from "../domain/access-rule.ts";
+import { adminRole, findRuleProblems, isRoleName, rolesMax } from "../domain/access-role.ts";
+import { type AccessRule, namePattern, reservedName, variableCharactersMax } from "../domain/access-rule.ts";
 import type { CertificateHolder } from "../domain/certificate-holder.ts";
 import { everyOther, type QuotaTable } from "../domain/quota.ts";
 import { findTokenProblems, type TokenIssuerConfig, tokenIssuers } from "./access-tokens.ts";
@@ -15,15 +9,8 @@ import { optional, portOrOff, type Setting, type SettingsTable, text, truth } fr
 
 const section = "Access";
 
-/** Maximum number of roles. */
-const rolesMax = 1_000;
-/** Maximum number of rules of a role. A publish to a topic that its key has not published to yet looks at each. */
-const rulesPerRoleMax = 100;
 /** Maximum number of names of client certificates. */
 const certificatesMax = 10_000;
-
-/** The role that every broker has: everything is allowed. */
-export const adminRole = "admin";
 
 /** What may be done with which role. */
 export interface AccessConfig {
@@ -34,13 +21,6 @@ export interface AccessConfig {
   /** Whose tokens are accepted. */
   readonly tokens: readonly TokenIssuerConfig[];
 }
-
-const rule = z.strictObject({
-  effect: z.enum(["allow", "deny"]).default("allow"),
-  actions: z.array(z.enum(ruleActions)).min(1),
-  groupId: z.string().min(1).optional(),
-  filter: z.string().optional(),
-});
 
 const name = z
   .string()
@@ -82,8 +62,8 @@ function quotasOf<One extends z.ZodType>(named: z.ZodType<string>, one: One) {
 const shape = z.strictObject({
   roles: z
     .record(
-      z.string().regex(/^[0-9A-Za-z._-]{1,64}$/, "a role is 1 to 64 letters, digits, dots, hyphens or underscores"),
-      z.array(rule).max(rulesPerRoleMax),
+      z.string().refine(isRoleName, "a role is 1 to 64 letters, digits, dots, hyphens or underscores"),
+      roleRulesSchema,
     )
     .refine((roles) => Object.keys(roles).length <= rolesMax, `more than ${rolesMax} roles`)
     .refine(
@@ -155,7 +135,7 @@ export const accessSettings = {
 function findProblems({ roles, certificates, tokens }: AccessConfig): readonly string[] {
   const isRole = (role: string): boolean => role === adminRole || Object.hasOwn(roles, role);
   return [
-    ...findRuleProblems(roles),
+    ...Object.entries(roles).flatMap(([role, rules]) => findRuleProblems(rules, `access.roles.${role}`)),
     ...findCertificateProblems(roles, certificates),
     ...findTokenProblems(tokens, isRole),
   ];
@@ -172,19 +152,6 @@ function findCertificateProblems(
     const problems = unknown.map((role) => `${path}.roles: there is no role ${quote(role)}`);
     return names.indexOf(own) === index ? problems : [...problems, `${path}.name: ${quote(own)} is there twice`];
   });
-}
-
-function findRuleProblems(roles: AccessConfig["roles"]): readonly string[] {
-  return Object.entries(roles).flatMap(([role, rules]) =>
-    rules.flatMap(({ filter, actions }, index) => {
-      const path = `access.roles.${role}[${index}]`;
-      if (filter !== undefined && !isRuleFilter(filter)) {
-        return [`${path}.filter: ${quote(filter)} is not a filter; its variables are \${principal} and \${tenant}`];
-      }
-      const isIdle = filter !== undefined && actions.includes("admin");
-      return isIdle ? [`${path}: admin is of no topic: give it in a rule without a filter`] : [];
-    }),
-  );
 }
 
 function toProblem({ path, message }: z.core.$ZodIssue): string {

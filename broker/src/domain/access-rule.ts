@@ -1,8 +1,8 @@
+import type { ruleActions } from "@stele/wire";
 import { coversFilter, overlapsFilter } from "./filter-containment.ts";
 import { isTopicFilter, type TopicFilter } from "./topic-filter.ts";
 
 /** What a rule can allow or deny. `read`: getEvent, getProof, exist, state, list. `admin`: the operators' pages, the chain, and what others own. */
-export const ruleActions = ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"] as const;
 export type RuleAction = (typeof ruleActions)[number];
 
 /** One rule as an operator writes it. A filter may contain the levels `${principal}` and `${tenant}`. */

@@ -119,7 +119,7 @@ class Engine implements RunningBroker {
 
   constructor(options: EngineDependencies) {
     [this.#options, this.runningOrders] = [options, new RunningOrders(options)];
-    const { access, rings, trail, topicQuota } = createAccess(options, (changed) => watch.check(changed));
+    const { access, rings, trail, topicQuota, roles } = createAccess(options, (changed) => watch.check(changed));
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
     [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, ...this.#health })];
     this.#hub = new FeedHub({ slices: this.#slices });
@@ -168,7 +168,7 @@ class Engine implements RunningBroker {
     const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend: this.#suspend });
     const [health, nodes] = [this.#health, options.cluster];
     const proofs = new ProofQuery({ ...parts, events, inspectBlock: (...place) => this.#inspectBlock(...place) });
-    const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, trail };
+    const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, trail, roles };
     this.operator = createOperator({ ...operating, sessions: this.#sessions, runningOrders: this.runningOrders });
     const guarded = new GuardedBroker({
       ...serving,

@@ -5,6 +5,7 @@ import { AuditedOperator } from "./operate/audited-operator.ts";
 import { BlockFinder } from "./operate/block-finder.ts";
 import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
 import { Places } from "./operate/places.ts";
+import { RoleOrders, type RoleOrdersOptions } from "./operate/role-orders.ts";
 import { SessionFinder, type SessionFinderOptions } from "./operate/session-finder.ts";
 import { SubscriptionFinder, type SubscriptionFinderOptions } from "./operate/subscription-finder.ts";
 import { SubscriptionOperator, type SubscriptionOperatorOptions } from "./operate/subscription-operator.ts";
@@ -13,7 +14,7 @@ import type { EventQuery } from "./query/event-query.ts";
 
 type Parts = SubscriptionFinderOptions &
   Omit<SubscriptionOperatorOptions, "places"> &
-  Omit<GuardedOperatorOptions, "finder" | "orders" | "topics" | "blocks" | "sessions" | "listNodes"> &
+  Omit<GuardedOperatorOptions, "finder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions" | "listNodes"> &
   SessionFinderOptions &
   TopicFinderOptions;
 
@@ -21,6 +22,7 @@ interface OperatorParts extends Parts {
   readonly events: EventQuery;
   /** Undefined without an audit log. */
   readonly trail: AuditTrail | undefined;
+  readonly roles: RoleOrdersOptions["roles"];
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
@@ -32,6 +34,7 @@ export function createOperator(parts: OperatorParts): Operator {
     ...parts,
     finder: new SubscriptionFinder(parts),
     orders: createOrders(new SubscriptionOperator({ ...parts, places }), trail),
+    roleOrders: new RoleOrders(parts),
     sessions: new SessionFinder(parts),
     topics: new TopicFinder(parts),
     blocks: new BlockFinder(parts),

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AccessRule } from "../domain/access-rule.ts";
 import type { ApiKey, ApiKeys } from "./api-keys.ts";
+
+const ruleFor = (filter: string): readonly AccessRule[] => [{ effect: "allow", actions: ["publish", "open"], filter }];
 
 export function apiKeyOf(number: number, fields: Partial<ApiKey> = {}): ApiKey {
   return {
@@ -68,6 +71,53 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(2).id, apiKeyOf(3).id]);
       await one.insertApiKey(apiKeyOf(5), 10);
       expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 7]);
+    });
+
+    it("returns the roles that were put, also to another process, by name", async () => {
+      expect(await one.readRoles(0)).toBeUndefined();
+      const all: AccessRule = { effect: "deny", actions: ["admin"], groupId: "2" };
+      expect(await one.putRole({ name: "member", rules: ruleFor("${tenant}/#") }, 10)).toBe(true);
+      expect(await other.putRole({ name: "guest", rules: [...ruleFor("a"), all] }, 10)).toBe(true);
+      expect(await other.putRole({ name: "none", rules: [] }, 10)).toBe(true);
+      const changes = {
+        revision: 3,
+        names: new Set(["guest", "member", "none"]),
+        changed: [
+          { name: "guest", rules: [...ruleFor("a"), all] },
+          { name: "member", rules: ruleFor("${tenant}/#") },
+          { name: "none", rules: [] },
+        ],
+      };
+      expect(await other.readRoles(0)).toEqual(changes);
+      expect(await one.readRoles(0)).toEqual(changes);
+    });
+
+    it("tells what changed in the roles after a revision, a removal too, and nothing where nothing did", async () => {
+      for (const name of ["a", "b", "c"]) await one.putRole({ name, rules: ruleFor(name) }, 10);
+      const { revision = 0 } = (await other.readRoles(0)) ?? {};
+      expect(await other.readRoles(revision)).toBeUndefined();
+      expect(await one.deleteRole("a")).toBe(true);
+      await other.putRole({ name: "b", rules: ruleFor("more") }, 10);
+      expect(await other.readRoles(revision)).toMatchObject({
+        names: new Set(["b", "c"]),
+        changed: [{ name: "b", rules: ruleFor("more") }],
+      });
+      expect(await one.deleteRole("a")).toBe(false);
+      await expect(one.readRoles(revision + 100)).rejects.toThrow("replaced by older ones");
+    });
+
+    it("refuses a role too many, and replaces one where there is room for no other", async () => {
+      expect(await one.putRole({ name: "a", rules: ruleFor("a") }, 1)).toBe(true);
+      expect(await other.putRole({ name: "b", rules: ruleFor("b") }, 1)).toBe(false);
+      expect(await other.putRole({ name: "a", rules: ruleFor("c") }, 1)).toBe(true);
+      expect((await one.readRoles(0))?.changed).toEqual([{ name: "a", rules: ruleFor("c") }]);
+    });
+
+    it("gives changes of roles that two processes make at once one revision each", async () => {
+      const names = Array.from({ length: 20 }, (_, index) => `role-${index}`);
+      const put = (name: string, index: number) => (index % 2 ? one : other).putRole({ name, rules: [] }, 100);
+      await Promise.all(names.map(put));
+      expect(await one.readRoles(0)).toMatchObject({ revision: names.length, names: new Set(names) });
     });
 
     it("gives changes that two processes make at once one revision each", async () => {

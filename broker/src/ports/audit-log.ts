@@ -23,6 +23,9 @@ export interface AuditLine {
   readonly receiver?: string | undefined;
   readonly subscriptionId?: string | undefined;
   readonly eventId?: string | undefined;
+  readonly role?: string | undefined;
+  /** Of a role, as JSON. */
+  readonly rules?: string | undefined;
   /** Of the refusal or failure. */
   readonly code?: number | undefined;
   readonly reason?: string | undefined;

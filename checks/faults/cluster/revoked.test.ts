@@ -18,7 +18,7 @@ import { whenClosed } from "../../harness/when-closed.ts";
 
 const run = promisify(execFile);
 const all = ["open", "publish", "subscribe", "unsubscribe", "read"];
-const access = { roles: { member: [{ actions: all }] } };
+const access = { roles: {} };
 const env = {
   STELE_ACCESS: JSON.stringify(access),
   STELE_ADMIN_PORT: "0",
@@ -28,9 +28,9 @@ const env = {
 const topic = "rights";
 const start = useReceivers();
 
-async function key(node: ClusterNode, ...words: readonly string[]): Promise<string> {
+async function command(node: ClusterNode, ...words: readonly string[]): Promise<string> {
   const own = { ...process.env, ...node.options.env, STELE_DATA_DIR: node.options.dataDir };
-  return (await run(process.execPath, [mainFile, "key", ...words], { env: own })).stdout.trim();
+  return (await run(process.execPath, [mainFile, ...words], { env: own })).stdout.trim();
 }
 
 async function ask(node: ClusterNode, credential: string, path: string): Promise<unknown> {
@@ -74,15 +74,22 @@ function beginTail(node: ClusterNode, credential: string) {
   return { client, ended: client.read(node.url, () => true) };
 }
 
-it.runIf(hasPostgres)(
-  titleOf("on three nodes, whoever lost the last key gets nothing of what waited, nor of what comes"),
-  async () => {
+/** The ways in which the reader loses its rights. */
+const ways = [
+  ["whoever lost the last key", "key revoke"],
+  ["whoever has a role that was deleted from the store", "role delete"],
+] as const;
+
+it.runIf(hasPostgres).each(ways)(
+  titleOf("on three nodes, %s gets nothing of what waited, nor of what comes"),
+  async (_, how) => {
     await using cluster = await Cluster.start({ env });
-    const [first] = cluster.nodes;
-    if (first === undefined) throw new Error("no nodes");
+    const [first, last] = [cluster.nodes[0], cluster.nodes[2]];
+    if (first === undefined || last === undefined) throw new Error("no nodes");
+    await command(first, "role", "set", "stored", JSON.stringify([{ actions: all }]));
     const [reader, admin] = [
-      await key(first, "create", "--principal", "reader", "--role", "member"),
-      await key(first, "create", "--principal", "operator", "--role", "admin"),
+      await command(first, "key", "create", "--principal", "reader", "--role", "stored"),
+      await command(first, "key", "create", "--principal", "operator", "--role", "admin"),
     ];
     for (const node of cluster.nodes) {
       await until("the keys count", async () => (await ask(node, reader, `exist?topic=${topic}`)) !== undefined);
@@ -109,12 +116,12 @@ it.runIf(hasPostgres)(
       () => held.length === 3 && stomp.every(({ text }) => text().includes("\n\none")),
     );
     for (const { client } of tails) await until("the tail has all", () => client.events.length === 3);
-    await key(first, "revoke", reader);
-    const ends = [...mqtt.map((peer) => peer.isEnded(0x87)), ...stomp.map(({ closed }) => closed)];
-    await Promise.all([...ends, ...tails.map(({ ended }) => ended)]);
+    await command(last, ...how.split(" "), how === "key revoke" ? reader : "stored");
     const isRefused = async (node: ClusterNode): Promise<boolean> =>
       JSON.stringify(await ask(node, reader, `exist?topic=${topic}`)).includes("100701");
-    for (const node of cluster.nodes) await until("the key is refused", () => isRefused(node));
+    for (const node of cluster.nodes) await until("the reader is refused", () => isRefused(node));
+    const ends = [...mqtt.map((peer) => peer.isEnded(0x87)), ...stomp.map(({ closed }) => closed)];
+    await Promise.all([...ends, ...tails.map(({ ended }) => ended)]);
 
     for (const { attempt, response } of held.splice(0)) accept(attempt, response);
     for (const node of cluster.nodes) await publish(node, admin, "later");

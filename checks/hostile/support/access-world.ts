@@ -189,6 +189,11 @@ export class AccessWorld implements AsyncDisposable {
     return key(this.#folder, ...words);
   }
 
+  /** Runs `stele role`. */
+  role(...words: readonly string[]): Promise<string> {
+    return command(this.#folder, "role", ...words);
+  }
+
   /** What the audit log says by now. */
   auditLog(): string {
     return readFileSync(auditLogOf(this.#folder), "utf8");
@@ -227,7 +232,8 @@ export class AccessWorld implements AsyncDisposable {
     const state = await clients.send({ method: "GET", path: "/rest/state?topic=t/a" });
     const listing = await operators.send({ method: "GET", path: "/admin/listSubscription" });
     const byNode = Object.values(listing.json() as Record<string, Record<string, object>>);
-    return [topics.json(), state.json(), byNode.map((node) => Object.keys(node).toSorted())];
+    const roles = await operators.send({ method: "GET", path: "/admin/v1/roles" });
+    return [topics.json(), state.json(), byNode.map((node) => Object.keys(node).toSorted()), roles.json()];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -241,10 +247,14 @@ function auditLogOf(folder: TempFolder): string {
   return join(folder.path, "audit.log");
 }
 
-async function key(folder: TempFolder, ...words: readonly string[]): Promise<string> {
+function key(folder: TempFolder, ...words: readonly string[]): Promise<string> {
+  return command(folder, "key", ...words);
+}
+
+async function command(folder: TempFolder, name: "key" | "role", ...words: readonly string[]): Promise<string> {
   const files = ["--data-dir", join(folder.path, "data"), "--audit-log", auditLogOf(folder)];
   const settings = ["--config", join(folder.path, "stele.json"), ...files];
-  const { stdout } = await run(process.execPath, [mainFile, "key", ...words, ...settings]);
+  const { stdout } = await run(process.execPath, [mainFile, name, ...words, ...settings]);
   return stdout;
 }
 

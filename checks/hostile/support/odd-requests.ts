@@ -180,6 +180,7 @@ function admin(values: OddValues): HttpRequest {
     "/admin/v1/subscriptions/pause",
     "/admin/v1/topics",
     "/admin/v1/blocks",
+    "/admin/v1/roles",
     `/admin/v1/topics/${encodeURIComponent(wellFormed(values.text(queryTextMax)))}/events`,
     "/health/ready",
     "/health/live",
@@ -205,6 +206,7 @@ function adminOfOne(values: OddValues): HttpRequest {
     () => `/admin/v1/events/${segment("eventId")}`,
     () => `/admin/v1/topics/${segment("topic")}`,
     () => `/admin/v1/topics/${segment("topic")}/events`,
+    () => `/admin/v1/roles/${segment("topic")}`,
     () => "/admin/v1/sessions",
   ])();
   const name = random.pick(["groupId", "proof", "cursor", "before", "limit"]);

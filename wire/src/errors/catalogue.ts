@@ -66,6 +66,8 @@ export const errorCatalogue = {
   credentialRefused: define(100701, "unauthenticated", { message: "credential is missing or wrong", retry: false }),
   accessDenied: define(100702, "forbidden", { message: "not allowed", retry: false }),
   callerRefused: define(100703, "forbidden", { message: "this origin or host may not call", retry: false }),
+  roleNotExist: define(100704, "not-found", { message: "role does not exist", retry: false }),
+  roleFixed: define(100705, "conflict", { message: "role cannot be stored or removed", retry: false }),
   unknown: define(200000, "internal", { message: "unknown error", retry: false }),
   parameterInvalid: invalid(200001, "a parameter is missing or malformed"),
   transactionTimeout: define(200201, "unavailable", {

@@ -6,7 +6,10 @@ import { type Caller, ownerOf, type Principal } from "./caller.ts";
 import { type LogInOrigin, toNetwork } from "./failed-log-ins.ts";
 
 /** What a call was about. */
-export type AuditSubject = Pick<AuditLine, "groupId" | "topic" | "receiver" | "subscriptionId" | "eventId" | "reason">;
+export type AuditSubject = Pick<
+  AuditLine,
+  "groupId" | "topic" | "receiver" | "subscriptionId" | "eventId" | "role" | "rules" | "reason"
+>;
 
 /** Lines about refusals and looks of one principal or address that may come at once; each second brings one more. */
 const linesOfOneMax = 20;
@@ -65,19 +68,21 @@ export class AuditTrail {
     return this.#log.findTrouble();
   }
 
-  /** An order begins: if the broker dies, the line shows what may have been changed. */
-  begun(caller: Caller, action: string, subject: AuditSubject): void {
+  /** Carries out an order, which is written down before it begins: if the broker dies, that line shows what may have been changed. */
+  async around<Result>(
+    { caller, action, subject }: { readonly caller: Caller; readonly action: string; readonly subject: AuditSubject },
+    task: () => Promise<Result>,
+  ): Promise<Result> {
     this.#write({ ...toSubject(caller), action, outcome: "begun", ...subject });
-  }
-
-  /** What had begun failed. */
-  ended(
-    caller: Caller,
-    { action, error }: { readonly action: string; readonly error: unknown },
-    subject: AuditSubject,
-  ): void {
-    const { code, message: reason } = toBrokerError(error);
-    this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
+    try {
+      const result = await task();
+      this.changed(caller, action, subject);
+      return result;
+    } catch (error) {
+      const { code, message: reason } = toBrokerError(error);
+      this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
+      throw error;
+    }
   }
 
   /** Something was changed in the store or on the chain. It costs a write there, so the lines are not bounded. */

@@ -1,6 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { QuotaTable } from "../../domain/quota.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { ApiKeys } from "../../ports/api-keys.ts";
 import type { AuditLog } from "../../ports/audit-log.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
@@ -16,7 +17,8 @@ import { type TokenOptions, TokenRing } from "./token-ring.ts";
 import { TopicQuota, type TopicQuotaOptions } from "./topic-quota.ts";
 
 /** Rights by keys, certificates and tokens; see {@link KeyRingParts}. */
-export interface KeyOptions extends Pick<KeyRingParts, "apiKeys" | "roles" | "certificates" | "sha256"> {
+export interface KeyOptions extends Pick<KeyRingParts, "roles" | "certificates" | "sha256"> {
+  readonly apiKeys: ApiKeys;
   readonly quotas?: QuotaTable | undefined;
   /** Undefined where no token is accepted. */
   readonly tokens?: TokenOptions | undefined;
@@ -42,6 +44,8 @@ export interface CreatedAccess {
   readonly topicQuota: TopicQuota;
   /** Undefined where nothing is written down. */
   readonly trail: AuditTrail | undefined;
+  /** Undefined while access is off. */
+  readonly roles: { readonly apiKeys: ApiKeys; readonly ring: KeyRing } | undefined;
   /** To be started before the first call, and stopped. */
   readonly rings: readonly Ring[];
 }
@@ -59,8 +63,10 @@ export function createAccess(options: AccessOptions, onChecked: (changed: Change
   const trails = trail === undefined ? [] : [trail];
   const quotas = keys?.quotas && new Quotas(keys.quotas, clock);
   const topicQuota = new TopicQuota({ quotas, store, clock, groupIds: ledgers.map(({ groupId }) => groupId) });
-  if (keys === undefined)
-    return { access: new Access({ policy, defaultGroupId, trail }), topicQuota, trail, rings: trails };
+  if (keys === undefined) {
+    const access = new Access({ policy, defaultGroupId, trail });
+    return { access, topicQuota, trail, roles: undefined, rings: trails };
+  }
   const time = new ForwardClock(clock);
   const keyRing = new KeyRing({ ...options, ...keys, time, onChecked });
   const onChanged = (): void => onChecked("all");
@@ -73,5 +79,6 @@ export function createAccess(options: AccessOptions, onChecked: (changed: Change
     trail,
   });
   const rings = tokenRing === undefined ? [keyRing] : [keyRing, tokenRing];
-  return { access, topicQuota, trail, rings: [...trails, ...rings] };
+  const roles = { apiKeys: keys.apiKeys, ring: keyRing };
+  return { access, topicQuota, trail, roles, rings: [...trails, ...rings] };
 }

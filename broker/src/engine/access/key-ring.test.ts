@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { StoredRole } from "../../domain/access-role.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { ApiKey } from "../../ports/api-keys.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
-import type { Owner } from "./caller.ts";
+import type { Owner, Principal } from "./caller.ts";
 import { formatKeyCredential } from "./credential.ts";
 import { KeyRing, keysReadEveryMs, keysStaleMsMax } from "./key-ring.ts";
 import { RuleSet } from "./rule-set.ts";
@@ -32,16 +33,24 @@ let table: MemoryApiKeys;
 let looks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
+/** The role whose row is damaged. */
+let damagedRole: string | undefined;
+const damage = (role: StoredRole): StoredRole => (role.name === damagedRole ? { ...role, rules: undefined } : role);
 beforeEach(async () => {
   clock = new VirtualClock();
   table = new MemoryApiKeys();
   looks = [];
   isReadable = true;
+  damagedRole = undefined;
   await table.insertApiKey(keyOf(ids[0]), 10);
   const apiKeys = {
     start: () => table.start(),
     stop: () => table.stop(),
     listApiKeys: (after: number) => (isReadable ? table.listApiKeys(after) : Promise.reject(new Error("gone"))),
+    readRoles: async (after: number) => {
+      const changes = await table.readRoles(after);
+      return changes && { ...changes, changed: changes.changed.map(damage) };
+    },
   };
   const certificates = [
     { name: "DNS:shop.example", tenant: "acme", principal: "holder", roles: ["consumer"] },
@@ -160,10 +169,96 @@ describe("the keys of one owner", () => {
   });
 });
 
-it("gives a key with a role that is not configured no right of it", async () => {
-  await table.insertApiKey(keyOf(ids[1], { roles: ["gone"] }), 10);
+const allow = (...actions: AccessRule["actions"]): readonly AccessRule[] => [
+  { effect: "allow", actions, filter: "${tenant}/#" },
+];
+const put = async (name: string, rules: readonly AccessRule[]): Promise<void> => {
+  await table.putRole({ name, rules }, 10);
   await clock.advance(keysReadEveryMs + 1);
-  expect(ring.authenticate(credentialOf(ids[1]))).toMatchObject({ kind: "known", rules: { rules: [] } });
+};
+
+describe("a role of the store", () => {
+  const scope = { groupId: "1", topic: "acme/x" };
+  const rightsOf = (principal: Principal): readonly string[] =>
+    (["publish", "subscribe", "read"] as const).filter(
+      (action) => principal.kind === "known" && principal.rules.allows(action, scope),
+    );
+  const rightsNow = (): readonly string[] => rightsOf(ring.authenticate(credentialOf(ids[1])));
+  const owner = "acme/billing" as Owner; // As a key's principal has it.
+  const lacking = "a key of its owner has a role that does not exist";
+
+  it("gives its rights to a key within a second, and takes them from whoever holds the principal", async () => {
+    await table.putRole({ name: "stored", rules: allow("publish", "read") }, 10);
+    await table.insertApiKey(keyOf(ids[1], { roles: ["stored"] }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    const held = ring.authenticate(credentialOf(ids[1]));
+    expect(rightsOf(held)).toEqual(["publish", "read"]);
+    looks.length = 0;
+    await put("stored", allow("subscribe"));
+    expect([rightsOf(held), rightsNow()]).toEqual([["subscribe"], ["subscribe"]]);
+    expect(looks).toContainEqual([owner]);
+    expect(ring.rulesOf(owner)?.allows("read", scope)).toBe(false);
+    await table.deleteRole("stored");
+    await clock.advance(keysReadEveryMs + 1);
+    expect([rightsOf(held), ring.findFault(held)]).toEqual([[], lacking]);
+    expect(ring.findWarning()).toContain(": stored");
+    expect(looks.at(-1)).toEqual([owner]);
+    await put("stored", allow("read"));
+    expect([rightsOf(held), ring.findFault(held), ring.findWarning()]).toEqual([["read"], undefined, undefined]);
+  });
+
+  it("that is nowhere refuses all of its owner, since it may have been one that denies", async () => {
+    await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "gone"] }), 10);
+    await table.insertApiKey(keyOf(ids[2], { principal: "other" }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    expect([rightsNow(), ...ids.map((id) => faultOf(credentialOf(id)))]).toEqual([[], lacking, lacking, undefined]);
+    expect(ring.isAlive(owner)).toBe(false);
+    await table.revokeApiKey(ids[1], clock.now());
+    await clock.advance(keysReadEveryMs + 1);
+    expect([faultOf(credentialOf(ids[0])), ring.isAlive(owner), ring.findWarning()]).toEqual([
+      undefined,
+      true,
+      undefined,
+    ]);
+  });
+
+  it("that is nowhere refuses nobody any more once its key has expired", async () => {
+    await table.insertApiKey(keyOf(ids[1], { roles: ["gone"], expiresAt: clock.now() + 10_000 }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    expect(faultOf(credentialOf(ids[0]))).toBe(lacking);
+    await clock.advance(10_000);
+    expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
+  });
+
+  it("that is damaged refuses its owners, is named, and counts again once it is put anew", async () => {
+    damagedRole = "limits";
+    await table.putRole({ name: "limits", rules: [{ effect: "deny", actions: ["read"] }] }, 10);
+    await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "limits"] }), 10);
+    await clock.advance(keysReadEveryMs + 1);
+    expect([rightsNow(), faultOf(credentialOf(ids[1]))]).toEqual([[], lacking]);
+    expect(ring.findWarning()).toContain("limits (damaged)");
+    expect(ring.roles.find("limits")).toMatchObject({ isDamaged: true, rules: [] });
+    damagedRole = undefined;
+    await put("limits", []);
+    expect([rightsNow(), faultOf(credentialOf(ids[1])), ring.findWarning()]).toEqual([
+      ["publish"],
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("does not count beside one of the config file with its name", async () => {
+    await put("producer", allow("read"));
+    expect(rightsOf(ring.authenticate(credentialOf(ids[0])))).toEqual(["publish"]);
+    expect(ring.roles.find("producer")).toMatchObject({ source: "file", hidesStored: true });
+  });
+
+  it("is read again at once where somebody asks for it", async () => {
+    await table.putRole({ name: "producer-2", rules: allow("read") }, 10);
+    expect(ring.roles.find("producer-2")).toBeUndefined();
+    await ring.refresh();
+    expect(ring.roles.find("producer-2")).toMatchObject({ source: "store", rules: allow("read") });
+  });
 });
 
 const certificateOf = (...names: readonly string[]) => ({ names, validTo: clock.now() + 1_000 });

@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { type AccessRule, bindRules, type BoundRule } from "../../domain/access-rule.ts";
+import { bindRules, type BoundRule } from "../../domain/access-rule.ts";
 import type { CertificateHolder } from "../../domain/certificate-holder.ts";
 import { DueBuckets } from "../../lib/due-buckets.ts";
 import type { ForwardClock } from "../../lib/forward-clock.ts";
@@ -10,6 +10,7 @@ import type { ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { anonymous, type Known, type Owner, type Principal, toOwnerId } from "./caller.ts";
 import { type ClientCertificate, equalsInConstantTime, parseKeyCredential } from "./credential.ts";
+import { RoleTable, type RoleTableOptions } from "./role-table.ts";
 import { RuleSet } from "./rule-set.ts";
 
 /** Pause, in milliseconds, between two looks for changed keys. A key that is created or revoked counts everywhere after twice that. */
@@ -18,10 +19,11 @@ export const keysReadEveryMs = 400;
 /** Without a look that succeeds, in milliseconds, nobody is let in any more: keys may have been revoked since. */
 export const keysStaleMsMax = 30_000;
 
-export interface KeyRingParts {
-  readonly apiKeys: Pick<ApiKeys, "start" | "stop" | "listApiKeys">;
-  /** The rules of each role. */
-  readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
+/** Roles that a warning names. */
+const rolesNamedMax = 5;
+
+export interface KeyRingParts extends RoleTableOptions {
+  readonly apiKeys: Pick<ApiKeys, "start" | "stop" | "listApiKeys" | "readRoles">;
   /** SHA-256 of a text, in hexadecimal digits. */
   readonly sha256: (text: string) => string;
   /** Who the holders of clients' certificates are, by their names. */
@@ -53,8 +55,9 @@ const unnamed = { kind: "rejected", reason: "no name of the certificate is confi
 const ambiguous = { kind: "rejected", reason: "several names of the certificate are configured" } as const;
 const wrong = { kind: "rejected", reason: "the credential is none of this broker's" } as const;
 
-/** Every key, in memory, at most a second behind the table that all nodes and the command line share. */
+/** Every key and role, in memory, at most a second behind the tables that all nodes and the command line share. */
 export class KeyRing {
+  readonly roles: RoleTable;
   readonly #parts: KeyRingParts;
   /** Of each connection the same principal at each call. */
   readonly #certified = new WeakMap<ClientCertificate, Principal>();
@@ -67,11 +70,17 @@ export class KeyRing {
   readonly #stopping = new AbortController();
   readonly #trouble: ReportedTrouble;
   #running: Promise<void> = Promise.resolve();
+  /** The look in progress: an older one must not end after a newer one. */
+  #reading: Promise<void> = Promise.resolve();
+  /** Who has a valid key with a role that is nowhere. */
+  readonly #lacking = new Set<Owner>();
+  #warning: string | undefined;
   #revision = 0;
   #readAt = 0;
 
   constructor(parts: KeyRingParts) {
     this.#parts = parts;
+    this.roles = new RoleTable(parts);
     for (const { name, ...holder } of parts.certificates ?? [])
       this.#put({ ...unissued, tenant: undefined, ...holder, id: certificateId(name) });
     this.#trouble = new ReportedTrouble(parts.logger, "keys not read", "keys read again");
@@ -80,7 +89,7 @@ export class KeyRing {
   /** @throws Error when the keys cannot be read. */
   async start(): Promise<void> {
     await this.#parts.apiKeys.start();
-    await this.#read();
+    await this.refresh();
     this.#running = this.#run();
   }
 
@@ -88,6 +97,13 @@ export class KeyRing {
     this.#stopping.abort();
     await this.#running;
     await this.#parts.apiKeys.stop();
+  }
+
+  /** Reads what has changed, after the look that is in progress. */
+  refresh(): Promise<void> {
+    const read = (): Promise<void> => this.#read();
+    this.#reading = this.#reading.then(read, read);
+    return this.#reading;
   }
 
   /** A credential counts before a certificate. */
@@ -130,17 +146,24 @@ export class KeyRing {
     return isStale ? "the keys cannot be read" : undefined;
   }
 
+  /** Roles that are nowhere though keys have them. */
+  findWarning(): string | undefined {
+    return this.#warning;
+  }
+
   /** By what was read last: a key expires also while the table cannot be read. */
   #findKnownFault(principal: Known): string | undefined {
     const key = this.#entries.get(principal.keyId ?? "")?.key;
     if (key === undefined) return this.isAlive(principal.id) ? undefined : "no key of its owner is valid any more";
     if (key.revokedAt !== undefined) return "the key is revoked";
     if (this.#isExpired(key)) return "the key is expired";
+    if (this.#lacking.has(principal.id)) return "a key of its owner has a role that does not exist";
     return this.#isExpired(principal) ? "the certificate is expired" : undefined;
   }
 
-  /** Whether somebody has a key that is valid. */
+  /** Whether somebody has a key that is valid, and none with a role that is nowhere. */
   isAlive(owner: Owner): boolean {
+    if (this.#lacking.has(owner)) return false;
     for (const id of this.#byOwner.get(owner) ?? []) {
       const key = this.#entries.get(id)?.key;
       if (key !== undefined && this.#isValid(key)) return true;
@@ -180,7 +203,7 @@ export class KeyRing {
       await pause(clock, keysReadEveryMs, signal);
       if (signal.aborted) return;
       try {
-        await this.#read();
+        await this.refresh();
         this.#trouble.done();
       } catch (error) {
         this.#trouble.failed(error);
@@ -203,11 +226,42 @@ export class KeyRing {
   async #read(): Promise<void> {
     const { apiKeys, clock } = this.#parts;
     const startedAt = clock.monotonic();
-    for (const key of await apiKeys.listApiKeys(this.#revision)) {
+    const keys = await apiKeys.listApiKeys(this.#revision);
+    const takeOver = await this.roles.read(); // After the keys: a key comes later than its roles.
+    const changed = takeOver();
+    if (changed.size > 0) this.#renew(changed);
+    for (const key of keys) {
       this.#put(key);
       this.#revision = key.revision;
     }
+    if (changed.size + keys.length > 0 || this.#lacking.size > 0) this.#lookForMissingRoles();
     this.#readAt = startedAt;
+  }
+
+  /** The rules of some roles have changed. */
+  #renew(roles: ReadonlySet<string>): void {
+    for (const { key, principal } of this.#entries.values()) {
+      if (!key.roles.some((role) => roles.has(role))) continue;
+      principal.rules.renew();
+      this.#unions.delete(principal.id);
+      this.#changed.add(principal.id);
+    }
+  }
+
+  /** A role that is nowhere, or damaged, may have been one that denies: whoever has a key with it is refused until it is there again. */
+  #lookForMissingRoles(): void {
+    const missing = new Set<string>();
+    this.#lacking.clear();
+    for (const { key, principal } of this.#entries.values()) {
+      if (!this.#isValid(key)) continue;
+      for (const role of key.roles.filter((name) => !this.roles.has(name))) {
+        missing.add(role);
+        this.#lacking.add(principal.id);
+      }
+    }
+    const warning = missing.size === 0 ? undefined : describeMissing([...missing], this.roles.damaged());
+    if (warning !== undefined && warning !== this.#warning) this.#parts.logger.warn("roles not found", { warning });
+    this.#warning = warning;
   }
 
   #put(key: NumberedApiKey): void {
@@ -215,7 +269,7 @@ export class KeyRing {
     const id = ownerOfKey(key);
     this.#changed.add(id);
     if (key.expiresAt !== undefined) this.#expiring.add(key, key.expiresAt);
-    const rules = this.#entries.get(key.id)?.principal.rules ?? new RuleSet(this.#rulesOfKey(key));
+    const rules = this.#entries.get(key.id)?.principal.rules ?? new RuleSet(() => this.#rulesOfKey(key));
     const principal: Known = { kind: "known", id, tenant, rules, expiresAt: key.expiresAt, keyId: key.id };
     this.#entries.set(key.id, { key, principal });
     this.#unions.delete(id);
@@ -223,12 +277,8 @@ export class KeyRing {
     this.#byOwner.set(id, ids.add(key.id));
   }
 
-  #rulesOfKey({ id, roles, principal, tenant }: NumberedApiKey): readonly BoundRule[] {
-    return roles.flatMap((role) => {
-      const rules = this.#parts.roles.get(role);
-      if (rules === undefined) this.#parts.logger.warn("key has a role that is not configured", { keyId: id, role });
-      return bindRules(rules ?? [], { principal, tenant });
-    });
+  #rulesOfKey({ roles, principal, tenant }: NumberedApiKey): readonly BoundRule[] {
+    return roles.flatMap((role) => bindRules(this.roles.rulesOf(role), { principal, tenant }));
   }
 }
 
@@ -241,6 +291,12 @@ function unite(entries: readonly Entry[]): RuleSet {
   const [first] = entries;
   if (first !== undefined && entries.length === 1) return first.principal.rules;
   return new RuleSet(entries.flatMap(({ principal }) => principal.rules.rules));
+}
+
+function describeMissing(missing: readonly string[], damaged: readonly string[]): string {
+  const named = missing.slice(0, rolesNamedMax).map((role) => (damaged.includes(role) ? `${role} (damaged)` : role));
+  const more = missing.length > rolesNamedMax ? ` and ${missing.length - rolesNamedMax} more` : "";
+  return `whoever has a key with one of these roles is refused, set them or revoke the keys: ${named.join(", ")}${more}`;
 }
 
 function ownerOfKey({ principal, tenant }: NumberedApiKey): Owner {

@@ -20,6 +20,20 @@ it("remembers a decision for its action, group and topic alone", () => {
   expect(allowed).toEqual(["read 1 a", "publish 2 b", "read 1 a", "publish 2 b"]);
 });
 
+it("forgets its decisions when its rules have changed, and asks for the new ones once", () => {
+  let asked = 0;
+  let filter = "a" as TopicFilter;
+  const rules = new RuleSet(() => {
+    asked += 1;
+    return [{ effect: "allow", actions: ["read"], filter }];
+  });
+  const allowed = () => ["a", "b"].filter((topic) => rules.allows("read", { groupId: "1", topic }));
+  expect([allowed(), allowed(), asked]).toEqual([["a"], ["a"], 1]);
+  filter = "b" as TopicFilter;
+  rules.renew();
+  expect([allowed(), allowed(), asked]).toEqual([["b"], ["b"], 2]);
+});
+
 it("remembers no decision about a text that is no topic, or no group", () => {
   const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);
   const long = (number: number): string => Buffer.alloc(mebibyte, String(number)).toString();

@@ -13,13 +13,26 @@ interface Decided {
 
 /** The rules of one principal. It remembers its latest decisions: a publish asks each time. */
 export class RuleSet {
-  readonly rules: readonly BoundRule[];
+  readonly #bind: () => readonly BoundRule[];
+  #bound: readonly BoundRule[] | undefined;
   /** By action, group and topic. */
   readonly #kept = new Map<RuleAction, Map<string, Map<string, boolean>>>();
   #keptCount = 0;
 
-  constructor(rules: readonly BoundRule[]) {
-    this.rules = rules;
+  /** Rules that can change are given by a function. It is called when somebody first asks, and again after {@link renew}. */
+  constructor(rules: readonly BoundRule[] | (() => readonly BoundRule[])) {
+    this.#bind = typeof rules === "function" ? rules : () => rules;
+  }
+
+  get rules(): readonly BoundRule[] {
+    this.#bound ??= this.#bind();
+    return this.#bound;
+  }
+
+  /** The rules have changed: whoever holds the set is judged by the new ones from now on. */
+  renew(): void {
+    this.#bound = undefined;
+    this.#forget();
   }
 
   allows(action: RuleAction, scope: RuleScope): boolean {
@@ -35,14 +48,16 @@ export class RuleSet {
   }
 
   #keep({ action, groupId, topic }: Decided, decision: boolean): void {
-    if (this.#keptCount >= decisionsKeptMax) {
-      this.#kept.clear();
-      this.#keptCount = 0;
-    }
+    if (this.#keptCount >= decisionsKeptMax) this.#forget();
     const byGroup = this.#kept.get(action) ?? new Map<string, Map<string, boolean>>();
     const byTopic = byGroup.get(groupId) ?? new Map<string, boolean>();
     this.#kept.set(action, byGroup.set(groupId, byTopic.set(topic, decision)));
     this.#keptCount += 1;
+  }
+
+  #forget(): void {
+    this.#kept.clear();
+    this.#keptCount = 0;
   }
 }
 

@@ -48,7 +48,8 @@ export class RulesPolicy implements Policy {
   }
 
   findWarning(): string | undefined {
-    return this.#tokens?.findWarning();
+    const warnings = [this.#keys.findWarning(), this.#tokens?.findWarning()].filter((text) => text !== undefined);
+    return warnings.length === 0 ? undefined : warnings.join("; ");
   }
 
   findTrouble(): string | undefined {

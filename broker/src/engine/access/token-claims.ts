@@ -1,4 +1,5 @@
-import { isRuleFilter, type AccessRule, ruleActions, variableCharactersMax } from "../../domain/access-rule.ts";
+import { ruleActions } from "@stele/wire";
+import { isRuleFilter, type AccessRule, variableCharactersMax } from "../../domain/access-rule.ts";
 
 /** What the claims of an issuer's tokens mean. */
 export interface TokenMapping {

@@ -19,9 +19,14 @@ const roles = new Map([
   ["all of a", rule("allow", "a/#")],
   ["not secret", rule("deny", "a/secret")],
 ]);
-const nodes = [0, 1] as const;
+const nodes = [0, 1, 2] as const;
 const secondMs = 1_000;
-const ids = { one: "1".repeat(16), publisher: "2".repeat(16), narrower: "3".repeat(16) };
+const ids = {
+  one: "1".repeat(16),
+  publisher: "2".repeat(16),
+  narrower: "3".repeat(16),
+  stored: "4".repeat(16),
+};
 
 let cluster: TestCluster;
 let keys: MemoryApiKeys;
@@ -55,25 +60,38 @@ async function publish(topic: string, text: string): Promise<void> {
 }
 
 /** A connection whose client takes one event at a time. */
-async function connect(node: number): Promise<{ readonly peer: RecordingPeer; readonly attachment: Attachment }> {
+async function connect(
+  id: keyof typeof ids,
+  node: number,
+): Promise<{ readonly peer: RecordingPeer; readonly attachment: Attachment }> {
   const peer = new RecordingPeer();
   const order = { groupId: undefined, protocol: "MQTT", key: `c${node}`, isClean: true, windowMax: 1 } as const;
   const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
   const { calls } = cluster.node(node);
-  const attachment = await cluster.run(calls.attach(await caller("one", node), { ...order, ...rest }, peer));
+  const attachment = await cluster.run(calls.attach(await caller(id, node), { ...order, ...rest }, peer));
   const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...how, filter: parseTopicFilter("a/#") }]));
   return { peer, attachment };
 }
 
 /** A subscription that each node may deliver, whose receiver is down. */
-async function subscribe(node: number): Promise<string> {
+async function subscribe(id: keyof typeof ids, node: number): Promise<string> {
   const url = `http://receiver${node}/`;
   cluster.sink.receive(url, () => ({ status: "failed", reason: "500" }));
   const rest = { groupId: undefined, format: "RESTful", offset: undefined, secret: undefined } as const;
   const call = { ...rest, topic: "a/#", url, subscriptionId: undefined };
-  await cluster.run(cluster.node(node).calls.subscribe(await caller("one", node), call));
+  await cluster.run(cluster.node(node).calls.subscribe(await caller(id, node), call));
   return url;
+}
+
+/** A connection and a subscription at each node. */
+async function attachEverywhere(id: keyof typeof ids) {
+  const [connected, urls] = [[], []] as [Awaited<ReturnType<typeof connect>>[], string[]];
+  for (const node of nodes) {
+    connected.push(await connect(id, node));
+    urls.push(await subscribe(id, node));
+  }
+  return { connected, urls };
 }
 
 const textsOf = ({ deliveries }: RecordingPeer): readonly string[] =>
@@ -84,11 +102,10 @@ const attemptsAt = (url: string): readonly string[] =>
     .map(({ event }) => Buffer.from(event.content).toString());
 
 it("a right that ends reaches every node within a second, also for events that wait there", async () => {
-  const connected = [await connect(0), await connect(1)];
-  const urls = [await subscribe(0), await subscribe(1)];
+  const { connected, urls } = await attachEverywhere("one");
   await publish("a/open", "1");
   await publish("a/secret", "2");
-  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([["1"], ["1"]]);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([["1"], ["1"], ["1"]]);
   for (const url of urls) cluster.sink.receive(url, ({ event }) => toOutcome(Buffer.from(event.content).toString()));
   await cluster.clock.advance(60 * secondMs);
   for (const url of urls) expect(attemptsAt(url).at(-1)).toBe("2");
@@ -99,10 +116,7 @@ it("a right that ends reaches every node within a second, also for events that w
   await publish("a/secret", "3");
   await publish("a/open", "4");
   await cluster.clock.advance(60 * secondMs);
-  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([
-    ["1", "4"],
-    ["1", "4"],
-  ]);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual(nodes.map(() => ["1", "4"]));
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
@@ -112,16 +126,83 @@ function toOutcome(text: string) {
 }
 
 it("a key that is revoked ends connections and callbacks at every node within a second", async () => {
-  const connected = [await connect(0), await connect(1)];
-  const urls = [await subscribe(0), await subscribe(1)];
+  const { connected, urls } = await attachEverywhere("one");
   await publish("a/open", "1");
   await publish("a/open", "2");
   await keys.revokeApiKey(ids.one, cluster.clock.now());
   await cluster.clock.advance(secondMs);
-  expect(connected.map(({ peer }) => peer.endedBecause)).toEqual(["refused", "refused"]);
+  expect(connected.map(({ peer }) => peer.endedBecause)).toEqual(nodes.map(() => "refused"));
   const before = urls.map((url) => attemptsAt(url).length);
   await publish("a/open", "3");
   await cluster.clock.advance(60 * secondMs);
-  expect(connected.map(({ peer }) => textsOf(peer))).toEqual([["1"], ["1"]]);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual(nodes.map(() => ["1"]));
   expect(urls.map((url) => attemptsAt(url).length)).toEqual(before);
 });
+
+/** Whoever has the role of the store is at each node, with an event that waits there for a callback and for a window. */
+async function attachWithRole() {
+  await keys.putRole({ name: "stored", rules: rule("allow", "a/#") }, 10);
+  await addKey("stored", "stored", "stored");
+  await cluster.clock.advance(secondMs);
+  const { connected, urls } = await attachEverywhere("stored");
+  const callers = await Promise.all(nodes.map((node) => caller("stored", node)));
+  await publish("a/open", "1");
+  await publish("a/secret", "2");
+  for (const url of urls) cluster.sink.receive(url, ({ event }) => toOutcome(Buffer.from(event.content).toString()));
+  await cluster.clock.advance(60 * secondMs);
+  for (const url of urls) expect(attemptsAt(url).at(-1)).toBe("2");
+  return { connected, urls, callers };
+}
+
+/** What each node answers to calls about the topic to which the right has ended. */
+function expectRefused(callers: readonly Caller[], code: number): void {
+  for (const [node, held] of callers.entries()) {
+    const { calls } = cluster.node(node);
+    const call = { topic: "a/secret", groupId: undefined, content: Buffer.from("x"), extensions: [] };
+    expect(() => calls.submit(held, call, () => {})).toThrow(expect.objectContaining({ code }));
+  }
+}
+
+it("a role of the store that changes does so at every node within a second, also for events that wait there", async () => {
+  const { connected, urls, callers } = await attachWithRole();
+  await keys.putRole({ name: "stored", rules: rule("allow", "a/open") }, 10);
+  await cluster.clock.advance(secondMs);
+  const before = urls.map((url) => attemptsAt(url).length);
+  expectRefused(callers, 100_702);
+  for (const { peer, attachment } of connected) attachment.session.acknowledge(peer.deliveries[0]?.ticket ?? 0);
+  await publish("a/secret", "3");
+  await publish("a/open", "4");
+  await cluster.clock.advance(60 * secondMs);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual(nodes.map(() => ["1", "4"]));
+  for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
+});
+
+it("a role of the store that is deleted ends connections and callbacks at every node within a second, at their cursors", async () => {
+  const { connected, urls, callers } = await attachWithRole();
+  await keys.deleteRole("stored");
+  await cluster.clock.advance(secondMs);
+  const before = urls.map((url) => attemptsAt(url).length);
+  expectRefused(callers, 100_701);
+  expect(connected.map(({ peer }) => peer.endedBecause)).toEqual(nodes.map(() => "refused"));
+  await publish("a/open", "4");
+  await cluster.clock.advance(60 * secondMs);
+  expect(connected.map(({ peer }) => textsOf(peer))).toEqual(nodes.map(() => ["1"]));
+  expect(urls.map((url) => attemptsAt(url).length)).toEqual(before);
+  await keys.putRole({ name: "stored", rules: rule("allow", "a/#") }, 10);
+  await cluster.clock.advance(secondMs);
+  for (const url of urls) cluster.sink.receive(url, () => ({ status: "accepted" }));
+  const { calls } = cluster.node(0);
+  for (const { id, topic, url } of await subscriptionsOf(urls)) {
+    const rest = { groupId: undefined, format: "RESTful", offset: undefined, secret: undefined } as const;
+    await cluster.run(calls.subscribe(await caller("stored", 0), { ...rest, topic, url, subscriptionId: id }));
+  }
+  await cluster.clock.advance(60 * secondMs);
+  for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["2", "4"]);
+});
+
+async function subscriptionsOf(urls: readonly string[]) {
+  const rows = await cluster.shared.store.listSubscriptions();
+  return rows.flatMap(({ id, filter, delivery }) =>
+    delivery.kind === "webhook" && urls.includes(delivery.url) ? [{ id, topic: filter, url: delivery.url }] : [],
+  );
+}

@@ -1,7 +1,9 @@
 import type { DeadLetter } from "../../domain/dead-letter.ts";
+import type { AccessRule } from "../../domain/access-rule.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
+import type { Role } from "../access/role-table.ts";
 import type { EventCall, EventResult, ProofResult } from "../broker.ts";
 import type {
   BlockView,
@@ -115,6 +117,25 @@ export class AuditedOperator implements Operator {
       this.#trail.failed(caller, { action, error });
       throw error;
     }
+  }
+
+  listRoles(caller: Caller, page: PageCall): Promise<Page<Role>> {
+    return this.#look({ caller, action: "list roles" }, () => this.#calls.listRoles(caller, page));
+  }
+
+  getRole(caller: Caller, name: string): Promise<Role> {
+    const audited = { caller, action: "show role", subject: { role: name } };
+    return this.#look(audited, () => this.#calls.getRole(caller, name));
+  }
+
+  setRole(caller: Caller, name: string, rules: readonly AccessRule[]): Promise<Role> {
+    const audited = { caller, action: "role set", subject: { role: name } };
+    return this.#ask(audited, () => this.#calls.setRole(caller, name, rules));
+  }
+
+  deleteRole(caller: Caller, name: string): Promise<void> {
+    const audited = { caller, action: "role delete", subject: { role: name } };
+    return this.#ask(audited, () => this.#calls.deleteRole(caller, name));
   }
 
   async #look<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {

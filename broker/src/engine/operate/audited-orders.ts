@@ -37,14 +37,6 @@ class AuditedOrders implements Orders {
     if (call.isDryRun) return this.#operator.order(id, call);
     const action = call.order.kind;
     const subject = { subscriptionId: id, ...("eventId" in call.order && { eventId: call.order.eventId }) };
-    this.#trail.begun(caller, action, subject);
-    try {
-      const result = await this.#operator.order(id, call);
-      this.#trail.changed(caller, action, subject);
-      return result;
-    } catch (error) {
-      this.#trail.ended(caller, { action, error }, subject);
-      throw error;
-    }
+    return this.#trail.around({ caller, action, subject }, () => this.#operator.order(id, call));
   }
 }

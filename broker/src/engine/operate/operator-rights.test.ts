@@ -83,6 +83,13 @@ const operations: { readonly [Name in keyof Operator]: (operator: Operator, call
   listBlocks: (operator, caller) => operator.listBlocks(caller, "1", page),
   listNodes: (operator, caller) => operator.listNodes(caller),
   listFigures: (operator, caller) => operator.listFigures(caller),
+  listRoles: (operator, caller) => operator.listRoles(caller, page),
+  getRole: (operator, caller) => operator.getRole(caller, "client"),
+  setRole: (operator, caller) => operator.setRole(caller, "stored", [{ effect: "allow", actions: ["admin"] }]),
+  deleteRole: async (operator, caller) => {
+    await apiKeys.putRole({ name: "deleted", rules: [] }, 10);
+    return operator.deleteRole(caller, "deleted");
+  },
 };
 
 /** Answers the code of what a call throws, and undefined for none. */
@@ -115,6 +122,8 @@ describe.each(Object.entries(operations))("%s", (name, ask) => {
     await engine.clock.advance(1_000);
     expect(await codeFor(caller)).toBe(100_701);
     expect(await engine.store.listSubscriptions()).toEqual(before);
+    const stored = (await apiKeys.readRoles(0))?.names ?? new Set();
+    expect([...stored]).toEqual(name === "deleteRole" ? ["deleted"] : []);
   });
 
   it("is served to an admin", async () => {

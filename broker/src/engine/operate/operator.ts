@@ -1,8 +1,10 @@
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { DeadLetter } from "../../domain/dead-letter.ts";
+import type { AccessRule } from "../../domain/access-rule.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
+import type { Role } from "../access/role-table.ts";
 import type { EventCall, EventResult, GroupHealth, NodeHealth, ProofResult } from "../broker.ts";
 import type { ClusterNode } from "../../domain/node.ts";
 import type { Groups } from "../group.ts";
@@ -30,6 +32,7 @@ import type { Orders } from "./audited-orders.ts";
 import { pausesFor } from "./caller-pauses.ts";
 import type { CountedOrder } from "./subscription-operator.ts";
 import type { Figure, Figures } from "./figures.ts";
+import type { RoleOrders } from "./role-orders.ts";
 import type { SessionFinder } from "./session-finder.ts";
 import type { SubscriptionFinder } from "./subscription-finder.ts";
 import type { TopicFinder } from "./topic-finder.ts";
@@ -57,6 +60,11 @@ export interface Operator {
   listNodes(caller: Caller): Promise<readonly NodeView[]>;
   /** Of this node, the oldest first. */
   listFigures(caller: Caller): readonly Figure[];
+  listRoles(caller: Caller, page: PageCall): Promise<Page<Role>>;
+  getRole(caller: Caller, name: string): Promise<Role>;
+  setRole(caller: Caller, name: string, rules: readonly AccessRule[]): Promise<Role>;
+  /** Removes a role from the store. */
+  deleteRole(caller: Caller, name: string): Promise<void>;
 }
 
 export interface GuardedOperatorOptions {
@@ -65,6 +73,7 @@ export interface GuardedOperatorOptions {
   readonly groups: Groups;
   readonly finder: SubscriptionFinder;
   readonly orders: Orders;
+  readonly roleOrders: RoleOrders;
   readonly sessions: SessionFinder;
   readonly topics: TopicFinder;
   readonly blocks: BlockFinder;
@@ -185,6 +194,26 @@ export class GuardedOperator implements Operator {
   listFigures(caller: Caller): readonly Figure[] {
     this.#authorize(caller);
     return this.#options.figures.list();
+  }
+
+  async listRoles(caller: Caller, page: PageCall): Promise<Page<Role>> {
+    this.#authorize(caller);
+    return this.#options.roleOrders.list(page);
+  }
+
+  async getRole(caller: Caller, name: string): Promise<Role> {
+    this.#authorize(caller);
+    return this.#options.roleOrders.get(name);
+  }
+
+  async setRole(caller: Caller, name: string, rules: readonly AccessRule[]): Promise<Role> {
+    this.#authorize(caller);
+    return this.#options.roleOrders.set(caller, name, rules);
+  }
+
+  async deleteRole(caller: Caller, name: string): Promise<void> {
+    this.#authorize(caller);
+    return this.#options.roleOrders.delete(caller, name);
   }
 
   /** Of one that was judged, with all others, just before. */

@@ -1,9 +1,18 @@
-import type { ApiKey, ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import type { ApiKey, ApiKeys, NumberedApiKey, RoleChanges } from "../../ports/api-keys.ts";
 
-/** A table of keys in memory, which the nodes of one process may share. */
+interface NumberedRole {
+  readonly name: string;
+  readonly rules: readonly AccessRule[];
+  readonly revision: number;
+}
+
+/** Tables of keys and roles in memory, which the nodes of one process may share. */
 export class MemoryApiKeys implements ApiKeys {
   readonly #keys = new Map<string, NumberedApiKey>();
+  readonly #roles = new Map<string, NumberedRole>();
   #revision = 0;
+  #rolesRevision = 0;
 
   async start(): Promise<void> {}
 
@@ -37,6 +46,28 @@ export class MemoryApiKeys implements ApiKeys {
     if (afterRevision > this.#revision) throw new Error("the keys were replaced by older ones");
     const changed = [...this.#keys.values()].filter(({ revision }) => revision > afterRevision);
     return changed.toSorted((left, right) => left.revision - right.revision);
+  }
+
+  async putRole({ name, rules }: Omit<NumberedRole, "revision">, atMost: number): Promise<boolean> {
+    if (!this.#roles.has(name) && this.#roles.size >= atMost) return false;
+    this.#rolesRevision += 1;
+    this.#roles.set(name, { name, rules, revision: this.#rolesRevision });
+    return true;
+  }
+
+  async deleteRole(name: string): Promise<boolean> {
+    if (!this.#roles.delete(name)) return false;
+    this.#rolesRevision += 1;
+    return true;
+  }
+
+  async readRoles(afterRevision: number): Promise<RoleChanges | undefined> {
+    const revision = this.#rolesRevision;
+    if (afterRevision > revision) throw new Error("the roles were replaced by older ones");
+    if (afterRevision === revision) return undefined;
+    const all = [...this.#roles.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
+    const changed = all.filter((role) => role.revision > afterRevision).map(({ name, rules }) => ({ name, rules }));
+    return { revision, names: new Set(all.map(({ name }) => name)), changed };
   }
 
   #put(key: ApiKey): void {

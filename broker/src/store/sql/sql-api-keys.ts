@@ -1,28 +1,10 @@
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { ApiKey, ApiKeys, NumberedApiKey } from "../../ports/api-keys.ts";
+import type { StoredRole } from "../../domain/access-role.ts";
+import type { AccessRule } from "../../domain/access-rule.ts";
+import type { ApiKey, ApiKeys, NumberedApiKey, RoleChanges } from "../../ports/api-keys.ts";
 import { checksumOf } from "../checksum.ts";
-
-/** One row for each key; see the port's ApiKey. */
-interface ApiKeyTable {
-  readonly key_id: string;
-  readonly digest: string;
-  readonly principal: string;
-  readonly tenant: string | null;
-  /** A JSON list. */
-  readonly roles: string;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-  readonly revision: number;
-  readonly checksum: number;
-}
-
-/** The tables of keys. They are no part of the store's schema: the command line opens them while a broker has the store. */
-export interface ApiKeySchema {
-  readonly api_keys: ApiKeyTable;
-  /** One row, whose update comes first in each change, so that changes come one after the other. */
-  readonly api_key_revisions: { readonly only: number; readonly revision: number };
-}
+import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
+import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-roles.ts";
 
 /** A database with these tables, or in which they can be created. */
 export interface ApiKeyDatabase {
@@ -34,7 +16,21 @@ export interface ApiKeyDatabase {
   readonly checkShared?: (() => Promise<void>) | undefined;
   /** Does the work, as often as another process has the database; what failed is rolled back. */
   readonly whenFree: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  /** Whether the tables of roles are there; they are created when a broker or a command first starts. */
+  readonly hasRoles: () => Promise<boolean>;
   close(): Promise<void>;
+}
+
+/** The roles of a database, which this neither changes nor creates. */
+export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Promise<readonly StoredRole[]> {
+  const database = await open();
+  const { durable, whenFree, hasRoles } = database;
+  try {
+    const read = async () => ((await hasRoles()) ? readRoles(durable, 0) : undefined);
+    return (await whenFree(read))?.changed ?? [];
+  } finally {
+    await database.close();
+  }
 }
 
 /** Keys in a database that other processes use too. */
@@ -53,6 +49,7 @@ export class SqlApiKeys implements ApiKeys {
         database.durable.transaction().execute(async (transaction) => {
           await database.lock(transaction);
           await createTables(transaction);
+          await createRoleTables(transaction);
         }),
       );
       this.#database = database;
@@ -117,21 +114,40 @@ export class SqlApiKeys implements ApiKeys {
     return rows.filter((row) => withChecksum(row).checksum === row.checksum).map(fromRow);
   }
 
+  async putRole(
+    role: { readonly name: string; readonly rules: readonly AccessRule[] },
+    atMost: number,
+  ): Promise<boolean> {
+    return this.#transact((transaction) => putRole(transaction, role, atMost));
+  }
+
+  async deleteRole(name: string): Promise<boolean> {
+    return this.#transact((transaction) => deleteRole(transaction, name));
+  }
+
+  async readRoles(afterRevision: number): Promise<RoleChanges | undefined> {
+    const { durable, whenFree, checkShared } = this.#opened();
+    await checkShared?.();
+    return whenFree(() => readRoles(durable, afterRevision));
+  }
+
   /** The write of the revision comes first: it waits for the change of another process, so that `task` sees that. */
   #change<Result>(
     task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<Result>,
   ): Promise<Result> {
+    return this.#transact(async (transaction) => {
+      const { revision } = await transaction
+        .updateTable("api_key_revisions")
+        .set({ revision: sql<number>`revision + 1` })
+        .returning("revision")
+        .executeTakeFirstOrThrow();
+      return task(transaction, revision);
+    });
+  }
+
+  #transact<Result>(task: (transaction: Transaction<ApiKeySchema>) => Promise<Result>): Promise<Result> {
     const { durable, whenFree } = this.#opened();
-    return whenFree(() =>
-      durable.transaction().execute(async (transaction) => {
-        const { revision } = await transaction
-          .updateTable("api_key_revisions")
-          .set({ revision: sql<number>`revision + 1` })
-          .returning("revision")
-          .executeTakeFirstOrThrow();
-        return task(transaction, revision);
-      }),
-    );
+    return whenFree(() => durable.transaction().execute(task));
   }
 
   #opened(): ApiKeyDatabase {

@@ -18,6 +18,13 @@ import {
   orderResultSchema,
   subscriptionStates,
 } from "./admin-schemas.ts";
+import {
+  type AccessRuleBody,
+  adminRolePageSchema,
+  adminRoleRemovedSchema,
+  adminRoleSchema,
+  roleRulesSchema,
+} from "./role-schemas.ts";
 
 /** Items of a page, if the call does not say how many. */
 export const pageLimitDefault = 50;
@@ -26,7 +33,7 @@ const pageLimitMax = 500;
 
 /** A call of the admin API. A path has its parameters in braces. */
 export interface AdminOperation {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   readonly summary: string;
   /** Values of a query string. */
@@ -183,6 +190,26 @@ const named = {
     query: none,
     result: adminFiguresSchema,
   }),
+  listRoles: list("/roles", "Roles of the config file and of the store, by name.", {
+    query: z.strictObject(paging),
+    result: adminRolePageSchema,
+  }),
+  getRole: list("/roles/{name}", "One role.", { query: none, result: adminRoleSchema }),
+  setRole: {
+    method: "PUT",
+    path: "/roles/{name}",
+    summary: "Makes a role of the store, or replaces its rules. All nodes know of it within a second.",
+    query: none,
+    body: z.strictObject({ rules: roleRulesSchema }),
+    result: adminRoleSchema,
+  },
+  deleteRole: {
+    method: "DELETE",
+    path: "/roles/{name}",
+    summary: "Removes a role from the store. Whoever has a key with it is refused within a second.",
+    query: none,
+    result: adminRoleRemovedSchema,
+  },
   getOpenApi: list("/openapi.json", "This document.", { query: none, result: adminDocumentSchema }),
 } as const;
 
@@ -234,8 +261,9 @@ const querySchema = z.object({
 /** The values of any query, once they are read. */
 export type AdminQuery = z.output<typeof querySchema>;
 
-/** The values of the body of an order. */
+/** The values of the body of an order, or of a role. */
 export interface OrderBody {
+  readonly rules?: readonly AccessRuleBody[] | undefined;
   readonly to?: string | number | undefined;
   readonly from?: string | number | undefined;
   readonly topic?: string | undefined;

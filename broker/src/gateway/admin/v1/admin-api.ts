@@ -38,7 +38,14 @@ const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
 ]);
 
 /** Answered from the memory of this node, so at once. */
-const cheap: ReadonlySet<AdminOperationName> = new Set(["getOpenApi", "listFigures", "listGroups", "listNodes"]);
+const cheap: ReadonlySet<AdminOperationName> = new Set([
+  "getOpenApi",
+  "listFigures",
+  "listGroups",
+  "listNodes",
+  "listRoles",
+  "getRole",
+]);
 
 /** The admin API: JSON, with real HTTP statuses. Every route is in the table of operations. */
 export function registerAdminApi(app: FastifyInstance, options: AdminApiOptions): void {

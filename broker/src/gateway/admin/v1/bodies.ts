@@ -5,6 +5,7 @@ import type {
   AdminFigures,
   AdminGroups,
   AdminNodes,
+  AdminRole,
   AdminSession,
   AdminSubscription,
   AdminSubscriptionDetails,
@@ -28,6 +29,7 @@ import type {
   SubscriptionDetails,
   SubscriptionView,
 } from "../../../engine/operate/calls.ts";
+import type { Role } from "../../../engine/access/role-table.ts";
 import { type Figure, figureIntervalMs } from "../../../engine/operate/figures.ts";
 import { toEventBody } from "../../shared/results.ts";
 
@@ -172,6 +174,10 @@ export function toNodes(nodes: readonly NodeView[]): AdminNodes {
       isOwn,
     })),
   };
+}
+
+export function toRole({ rules, ...role }: Role): AdminRole {
+  return { ...role, rules: rules.map(({ actions, ...rule }) => ({ ...rule, actions: [...actions] })) };
 }
 
 export function toFigures(figures: readonly Figure[]): AdminFigures {

@@ -29,6 +29,7 @@ import {
   toGroups,
   toNodes,
   toOrderResult,
+  toRole,
   toSession,
   toSubscription,
   toSubscriptionDetails,
@@ -88,6 +89,15 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
   listBlocks: async ({ operator, caller, query }) =>
     toPage(await operator.listBlocks(caller, query.groupId, pageOf(query)), toBlock),
   listNodes: async ({ operator, caller }) => toNodes(await operator.listNodes(caller)),
+  listRoles: async ({ operator, caller, query }) => toPage(await operator.listRoles(caller, pageOf(query)), toRole),
+  getRole: async ({ operator, caller, params }) => toRole(await operator.getRole(caller, nameOf(params, "name"))),
+  setRole: async ({ operator, caller, params, body: { rules = [] } }) =>
+    toRole(await operator.setRole(caller, nameOf(params, "name"), rules)),
+  deleteRole: async ({ operator, caller, params }) => {
+    const name = nameOf(params, "name");
+    await operator.deleteRole(caller, name);
+    return { name };
+  },
   getOpenApi: async ({ broker, caller, document }) => {
     broker.authorize(caller, "health");
     return document;

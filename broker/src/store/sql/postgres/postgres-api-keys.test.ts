@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
 import { testApiKeys } from "../../../ports/api-keys.contract.ts";
-import { createPostgresApiKeys } from "./postgres-api-keys.ts";
+import { createPostgresApiKeys, readPostgresRoles } from "./postgres-api-keys.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
 describe.runIf(hasPostgres)(titleOf("the keys in PostgreSQL"), () => {
@@ -14,5 +14,16 @@ describe.runIf(hasPostgres)(titleOf("the keys in PostgreSQL"), () => {
   testApiKeys("PostgreSQL", async () => {
     const url = await server.createSchema();
     return [createPostgresApiKeys({ url, logger: silentLogger }), createPostgresApiKeys({ url, logger: silentLogger })];
+  });
+
+  it("reads roles of a schema that has some, and none of one without tables, which it leaves so", async () => {
+    const url = await server.createSchema();
+    expect(await readPostgresRoles({ url, logger: silentLogger })).toEqual([]);
+    expect(await readPostgresRoles({ url, logger: silentLogger })).toEqual([]);
+    const keys = createPostgresApiKeys({ url, logger: silentLogger });
+    await keys.start();
+    await keys.putRole({ name: "member", rules: [{ effect: "allow", actions: ["read"] }] }, 10);
+    await keys.stop();
+    expect(await readPostgresRoles({ url, logger: silentLogger })).toMatchObject([{ name: "member" }]);
   });
 });

@@ -1,23 +1,46 @@
-import type { Kysely, Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { StoredRole } from "../../../domain/access-role.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Schema } from "../schema.ts";
-import { type ApiKeySchema, SqlApiKeys } from "../sql-api-keys.ts";
+import { type ApiKeyDatabase, readStoredRoles, SqlApiKeys } from "../sql-api-keys.ts";
+import type { ApiKeySchema } from "../sql-key-schema.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
 
 /** One reads changes, one makes them. */
 const connectionsMax = 2;
 
+interface PostgresApiKeysOptions {
+  readonly url: string;
+  readonly logger: Logger;
+}
+
 /** Keys in the database that nodes share. @throws StoreError when the address is malformed. */
-export function createPostgresApiKeys({ url, logger }: { readonly url: string; readonly logger: Logger }): SqlApiKeys {
+export function createPostgresApiKeys(options: PostgresApiKeysOptions): SqlApiKeys {
+  return new SqlApiKeys(createOpener(options));
+}
+
+/** The roles of such a database, which is not changed. @throws StoreError when the address is malformed. */
+export function readPostgresRoles(options: PostgresApiKeysOptions): Promise<readonly StoredRole[]> {
+  return readStoredRoles(createOpener(options));
+}
+
+function createOpener({ url, logger }: PostgresApiKeysOptions): () => Promise<ApiKeyDatabase> {
   const backend = createPostgresBackend({ address: parsePostgresAddress(url), logger, connectionsMax });
-  return new SqlApiKeys(async () => {
+  return async () => {
     const database = await backend.open();
+    const durable = database.durable as unknown as Kysely<ApiKeySchema>; // These tables are beside those of the store.
     return {
-      durable: database.durable as unknown as Kysely<ApiKeySchema>, // These tables are beside those of the store.
+      durable,
       lock: (transaction) => database.lock(transaction as unknown as Transaction<Schema>, "api keys"),
       whenFree: (work) => work(),
+      hasRoles: async () => {
+        const { rows } = await sql<{ found: boolean }>`select to_regclass('access_roles') is not null as found`.execute(
+          durable,
+        );
+        return rows[0]?.found === true;
+      },
       close: () => database.close(),
     };
-  });
+  };
 }

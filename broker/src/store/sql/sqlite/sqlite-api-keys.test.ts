@@ -3,7 +3,8 @@ import { expect, it } from "vitest";
 import { apiKeyOf, testApiKeys } from "../../../ports/api-keys.contract.ts";
 import { temporaryFile } from "../../temporary-file.contract.ts";
 import { openNative } from "./native.ts";
-import { createSqliteApiKeys } from "./sqlite-api-keys.ts";
+import { checksumOf } from "../../checksum.ts";
+import { createSqliteApiKeys, readSqliteRoles } from "./sqlite-api-keys.ts";
 
 testApiKeys("SQLite", async () => {
   const file = temporaryFile();
@@ -71,4 +72,72 @@ it("says what to do about a damaged file, and nothing of the store", async () =>
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(0xff, bytes.length / 4));
   await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key anew");
+});
+
+const rules = [{ effect: "allow", actions: ["publish"], filter: "a" }] as const;
+/** A rule that nobody can have stored, under the checksum that it would have. */
+const planted = (text: string): string => `rules = '${text}', checksum = ${checksumOf(["member", text, 1])}`;
+
+it.each([
+  ["no list", "rules = 'no list'"],
+  ["a wider filter", `rules = '${JSON.stringify([{ ...rules[0], filter: "#" }])}'`],
+  ["bytes", "rules = x'00'"],
+  ["another revision", "revision = 7"],
+  ["a text as the checksum", "checksum = 'x'"],
+  ["an action that is none, with its checksum", planted('[{"actions":["everything"]}]')],
+  ["a filter that is none, with its checksum", planted('[{"effect":"allow","actions":["read"],"filter":"a/#/b"}]')],
+  ["no list, with its checksum", planted("{}")],
+])("reads a role whose row another hand changed to %s without rules, and the others", async (_, damage) => {
+  const file = temporaryFile();
+  const keys = createSqliteApiKeys(file);
+  await keys.start();
+  for (const name of ["member", "other"]) await keys.putRole({ name, rules }, 10);
+  await change(file, `update access_roles set ${damage} where name = 'member'`);
+  const expected = [
+    { name: "member", rules: undefined },
+    { name: "other", rules },
+  ];
+  expect((await keys.readRoles(0))?.changed).toEqual(expected);
+  expect(await readSqliteRoles(file)).toEqual(expected);
+  await keys.putRole({ name: "member", rules }, 10);
+  expect((await keys.readRoles(0))?.changed).toEqual([{ name: "member", rules }, expected[1]]);
+  await keys.stop();
+});
+
+it.each(["name = x'01'", "name = 'no role'"])(
+  "has no role of a row whose name another hand changed by %s",
+  async (damage) => {
+    const file = temporaryFile();
+    const keys = createSqliteApiKeys(file);
+    await keys.start();
+    await keys.putRole({ name: "member", rules }, 10);
+    await change(file, `update access_roles set ${damage}`);
+    expect(await keys.readRoles(0)).toEqual({ revision: 1, names: new Set(), changed: [] });
+    await keys.stop();
+  },
+);
+
+it("reads roles without a change of the file, also of one that was made before there were roles", async () => {
+  const file = temporaryFile();
+  const keys = createSqliteApiKeys(file);
+  await keys.start();
+  await keys.putRole({ name: "member", rules }, 10);
+  const before = readFileSync(file);
+  expect(await readSqliteRoles(file)).toEqual([{ name: "member", rules }]);
+  expect(readFileSync(file).equals(before)).toBe(true);
+  await keys.stop();
+  await change(file, "drop table access_roles; drop table access_role_revisions");
+  expect(await readSqliteRoles(file)).toEqual([]);
+  await expect(readSqliteRoles(`${file}-none`)).rejects.toThrow("no such file");
+});
+
+it("does not read roles after an older copy was written over them", async () => {
+  const [file, backup] = [temporaryFile(), temporaryFile()];
+  const keys = createSqliteApiKeys(file);
+  await keys.start();
+  copyFileSync(file, backup);
+  await keys.putRole({ name: "member", rules }, 10);
+  copyFileSync(backup, file);
+  await expect(keys.readRoles(1)).rejects.toThrow("replaced by older ones");
+  await keys.stop();
 });

@@ -1,8 +1,10 @@
 import { closeSync, openSync, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { Kysely } from "kysely";
-import { type ApiKeyDatabase, type ApiKeySchema, SqlApiKeys } from "../sql-api-keys.ts";
+import { Kysely, sql } from "kysely";
+import type { StoredRole } from "../../../domain/access-role.ts";
+import { type ApiKeyDatabase, readStoredRoles, SqlApiKeys } from "../sql-api-keys.ts";
+import type { ApiKeySchema } from "../sql-key-schema.ts";
 import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./errors.ts";
 import { openNative } from "./native.ts";
@@ -18,12 +20,17 @@ export function createSqliteApiKeys(file: string): SqlApiKeys {
   return new SqlApiKeys(() => openShared(file));
 }
 
-async function openShared(file: string): Promise<ApiKeyDatabase> {
+/** The roles of such a file, which is opened for reading alone. */
+export function readSqliteRoles(file: string): Promise<readonly StoredRole[]> {
+  return readStoredRoles(() => openShared(file, { readOnly: true }));
+}
+
+async function openShared(file: string, { readOnly = false } = {}): Promise<ApiKeyDatabase> {
   const description = `keys ${file}`;
   const whenFree = <Result>(work: () => Promise<Result>): Promise<Result> => repeatWhileBusy(work, description);
   const opened = await whenFree(async () => {
     try {
-      return await open(file, description);
+      return await open(file, { description, readOnly });
     } catch (error) {
       throw toStoreError(error, description);
     }
@@ -31,14 +38,17 @@ async function openShared(file: string): Promise<ApiKeyDatabase> {
   return { ...opened, whenFree };
 }
 
-async function open(file: string, description: string): Promise<Omit<ApiKeyDatabase, "whenFree">> {
-  closeSync(openSync(file, "a", 0o600));
+async function open(
+  file: string,
+  { description, readOnly }: { readonly description: string; readonly readOnly: boolean },
+): Promise<Omit<ApiKeyDatabase, "whenFree">> {
+  if (!readOnly) closeSync(openSync(file, "a", 0o600));
   const opened = await stat(file);
-  const native = await openNative(file);
+  const native = await openNative(file, { readOnly });
   try {
     native.exec("pragma busy_timeout = 0"); // SQLite would wait on the event loop's thread
     // Without a log beside it, the file can be copied and closed whoever else has it open.
-    native.exec("pragma journal_mode = delete");
+    if (!readOnly) native.exec("pragma journal_mode = delete");
   } catch (error) {
     native.close();
     throw error;
@@ -46,7 +56,11 @@ async function open(file: string, description: string): Promise<Omit<ApiKeyDatab
   const session = new SqliteSession(native, { description, onFault: () => {}, keepsLog: () => false });
   const durable = new Kysely<ApiKeySchema>({ dialect: new SqliteDialect(session, "FULL") });
   const checkShared = (): Promise<void> => checkSame(file, opened);
-  return { durable, lock: async () => {}, checkShared, close: () => session.close() };
+  const hasRoles = async (): Promise<boolean> => {
+    const found = await sql`select name from sqlite_master where name = 'access_roles'`.execute(durable);
+    return found.rows.length > 0;
+  };
+  return { durable, lock: async () => {}, checkShared, hasRoles, close: () => session.close() };
 }
 
 async function repeatWhileBusy<Result>(work: () => Promise<Result>, description: string): Promise<Result> {

@@ -1,0 +1,102 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { auditCommand } from "./compose-audit.ts";
+import { createApiKeys } from "./compose-access.ts";
+import { isClustered } from "./config/derived.ts";
+import { loadConfig } from "./config/load-config.ts";
+import type { Config } from "./config/settings.ts";
+import { silentLogger } from "./lib/logger.ts";
+import type { AuditLine } from "./ports/audit-log.ts";
+import type { ApiKeys } from "./ports/api-keys.ts";
+import { version } from "./version.ts";
+
+/** What a command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
+export interface CommandOutcome {
+  readonly exitCode: 0 | 1 | 2;
+  readonly output: string;
+  /** For the standard error. */
+  readonly problem: string;
+}
+
+export interface CommandSurroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: () => number;
+}
+
+/** What a command has done. */
+export interface CommandDone {
+  readonly output: string;
+  /** For the audit log. */
+  readonly change?: Omit<AuditLine, "time" | "outcome">;
+}
+
+/** The arguments of a command. */
+export interface CommandWords {
+  /** What is not the command's own. */
+  readonly settings: readonly string[];
+  readonly positional: readonly string[];
+  /** The values of the command's own flags. */
+  readonly given: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A mistake of whoever typed the command. */
+export class UsageError extends Error {}
+
+/** Tries while another process changes keys or roles. */
+const triesMax = 20;
+
+/** Every flag but the command's own is a setting of the broker, and has a value. */
+export function readWords(words: readonly string[], ownFlags: readonly string[]): CommandWords {
+  const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
+  const [settings, positional]: [string[], string[]] = [[], []];
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? "";
+    const [flag = "", inline] = word.split(/=(.*)/s);
+    if (!word.startsWith("--")) positional.push(word);
+    else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
+    else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
+  }
+  return { settings, positional, given };
+}
+
+/** Opens the keys and roles of the broker with these settings, and carries out a command on them. It never throws. */
+export async function runOnKeys(
+  name: string,
+  { settings, env, now }: CommandSurroundings & { readonly settings: readonly string[] },
+  task: (keys: ApiKeys, config: Config) => Promise<CommandDone>,
+): Promise<CommandOutcome> {
+  try {
+    const loaded = loadConfig({ env, argv: settings, readFile: (path) => readFileSync(path, "utf8"), version });
+    if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
+    if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
+    const { config } = loaded;
+    const { output, change } = await onKeys(config, (keys) => task(keys, config));
+    const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
+    return { exitCode: 0, output, problem };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { exitCode: error instanceof UsageError ? 2 : 1, output: "", problem: `stele ${name}: ${reason}\n` };
+  }
+}
+
+async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<Result>): Promise<Result> {
+  if (!isClustered(config) && !existsSync(config.dataDir)) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const keys = createApiKeys(config, silentLogger);
+  await retried(() => keys.start());
+  try {
+    return await retried(() => task(keys));
+  } finally {
+    await keys.stop();
+  }
+}
+
+/** SQLite refuses a process while another one writes. */
+async function retried<Result>(task: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await task();
+    } catch (error) {
+      const isBusy = error instanceof Error && /locked|busy/i.test(error.message);
+      if (!isBusy || tries >= triesMax) throw error;
+    }
+  }
+}
