@@ -47,6 +47,7 @@ const engineFolders = {
   publish: [],
   dispatch: [],
   integrity: [],
+  retention: ["integrity"],
   deliver: ["dispatch", "integrity"],
   query: ["deliver"],
   subscribe: ["access", "deliver", "integrity", "query"],

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningServer, startServer } from "./compose.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { silentLogger } from "./lib/logger.ts";
-import { checksumOfBytes } from "./store/checksum.ts";
+import { checksumOfBytes } from "./lib/bytes-checksum.ts";
 import { checksumOfRow } from "./store/sql/row-checksums.ts";
 import { createSqliteBackend } from "./store/sql/sqlite/sqlite-backend.ts";
 

@@ -55,7 +55,8 @@ async function scrub(
 ): Promise<readonly ScrubReport[]> {
   const cleanup = new CleanupStack();
   try {
-    const quiet: Config = { ...config, deliveries: "paused", scrubPeriodMs: 0 };
+    const groups = config.groups?.map((group) => ({ ...group, storeRetentionMs: undefined }));
+    const quiet: Config = { ...config, groups, deliveries: "paused", scrubPeriodMs: 0, storeRetentionMs: 0 };
     const engine = await startEngine(quiet, { logger, secrets, cleanup });
     engine.confirm();
     const failure = engine.failure.then((error): never => {

@@ -322,8 +322,10 @@ interface EngineDependencies {
 }
 
 function createEngine(config: Config, parts: EngineDependencies): RunningBroker {
+  const retentions = new Map(groupsOf(config).map(({ id, storeRetentionMs }) => [id, storeRetentionMs]));
   return createBroker({
     ...parts,
+    retentionMsOf: (groupId) => retentions.get(groupId) ?? 0,
     clock,
     randomness,
     limits: toEngineLimits(config),

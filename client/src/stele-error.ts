@@ -50,6 +50,7 @@ export const retryableCodes: ReadonlySet<number> = new Set([
   200205,
   200207,
   200208,
+  200209,
   busy,
   overQuota,
 ]);

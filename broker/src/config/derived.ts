@@ -54,6 +54,7 @@ export interface GroupConfig extends GroupEntry {
   readonly transactionEventsMax: number;
   readonly transactionBytesMax: number;
   readonly transactionsInFlightMax: number;
+  readonly storeRetentionMs: number;
 }
 
 /** Transactions in flight on a chain with its own block time. */
@@ -80,6 +81,7 @@ export function groupsOf(config: Config): readonly GroupConfig[] {
     id: parseGroupId(entry.id),
     transactionEventsMax: entry.transactionEventsMax ?? config.transactionEventsMax ?? transactionOf(entry).events,
     transactionBytesMax: entry.transactionBytesMax ?? config.transactionBytesMax ?? transactionOf(entry).bytes,
+    storeRetentionMs: entry.storeRetentionMs ?? config.storeRetentionMs,
     transactionsInFlightMax:
       entry.transactionsInFlightMax ??
       (entry.endpoints === "embedded" ? config.transactionsInFlightMax : externalInFlightMax),

@@ -166,6 +166,17 @@ export const groupFields = {
     min: 100,
     max: 60 * minuteMs,
   }),
+  storeRetentionMs: optional(
+    integer({
+      section,
+      description: "How long the store keeps its copy of this group's events.",
+      default: 0,
+      unit: "milliseconds",
+      min: 0,
+      max: 10 * 365 * 24 * 60 * minuteMs,
+    }),
+    "the setting of this name",
+  ),
   feeBumpAfterMs: integer({
     section,
     description: "How long a transaction stays unmined before the broker sends it again with a higher fee.",

@@ -28,6 +28,15 @@ export const storageSettings = {
     min: 0,
     max: 365 * dayMs,
   }),
+  storeRetentionMs: integer({
+    section: "Storage",
+    description:
+      "How long the store keeps its copy of events; 0 for ever. Older ones are read from the chain again, which takes longer, and damage in an embedded chain's older blocks cannot be repaired from the copy; see [backup.md](backup.md#retention-of-the-copy-of-events). A group may have its own.",
+    default: 0,
+    unit: "milliseconds",
+    min: 0,
+    max: 10 * 365 * dayMs,
+  }),
   diskFreeWarnBytes: integer({
     section: "Storage",
     description:

@@ -47,4 +47,13 @@ export interface EventBatch {
   /** The publisher: the account that called the registry. */
   readonly publisher: Address;
   readonly events: Uint8Array;
+  /** Set where the store has dropped its copy of `events`, which is empty then. */
+  readonly dropped?: DroppedEvents;
+}
+
+/** How the events that a store has dropped can be recognised. */
+export interface DroppedEvents {
+  readonly byteCount: number;
+  /** See checksumOfBytes. */
+  readonly checksum: number;
 }

@@ -34,12 +34,12 @@ import { Group, type GroupOptions, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeOptions } from "./group-life.ts";
 import { GroupWatch } from "./group-watch.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
-import { createMendedStore } from "./integrity/mended-store.ts";
 import { BlockRepair } from "./integrity/block-repair.ts";
 import { Mender } from "./integrity/mender.ts";
 import { createScrubs } from "./integrity/create-scrubs.ts";
-import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
+import { Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
+import { createReads, createRetention, type EventReads } from "./retention/create-retention.ts";
 import { DeliveryLag } from "./operate/delivery-lag.ts";
 import { Figures, lagOf } from "./operate/figures.ts";
 import { HeldSubscriptions } from "./operate/held-subscriptions.ts";
@@ -67,21 +67,19 @@ import { createWorkerFactory } from "./worker-factory.ts";
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
 export function createBroker(options: EngineOptions): RunningBroker {
-  const troubles = new Troubles();
-  const mender = new Mender(options);
+  const mending = { mender: new Mender(options), troubles: new Troubles() };
   const figures = new Figures({ ...options, readLag: () => lagOf(engine.groupHealth()) });
   const engine: Engine = new Engine({
     ...options,
-    mender,
-    troubles,
+    ...createReads(options.store, { ...options, ...mending }),
+    ...mending,
     figures,
     metrics: figures.watch(options.metrics),
-    store: createMendedStore(options.store, { ...options, mender, troubles }),
   });
   return engine;
 }
 
-interface EngineDependencies extends EngineOptions {
+interface EngineDependencies extends EngineOptions, EventReads {
   readonly mender: Mender;
   readonly troubles: Troubles;
   readonly figures: Figures;
@@ -123,7 +121,7 @@ class Engine implements RunningBroker {
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
     [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, ...this.#health })];
     this.#hub = new FeedHub({ slices: this.#slices });
-    this.#recent = new RecentBatches({ ...options, slices: this.#slices });
+    this.#recent = new RecentBatches({ ...options, store: options.keptStore, slices: this.#slices });
     const shared = this.#sharedOptions();
     const times = this.#createTimes(shared);
     this.#groups = new Groups(
@@ -333,13 +331,14 @@ class Engine implements RunningBroker {
     const indexHealth = new IndexHealth(this.#options.clock);
     const roles = this.#createRole(group, indexHealth);
     const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: group.chainDamage };
-    const begin = (): readonly Scrubbable[] => createScrubs({ ...this.#options, ...own, ledger: group.ledger });
+    const kept = { ...this.#options, ...own, store: this.#options.keptStore, ledger: group.ledger };
     const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
       ...this.#options,
       ...roles,
       ...own,
-      scrubber: new Scrubber({ ...this.#options, ...own, begin, isDue }),
+      scrubber: new Scrubber({ ...kept, begin: () => createScrubs(kept), isDue }),
+      retention: createRetention({ ...kept, times: group.times, isDue }),
       group,
       indexHealth,
       countSubscriptions: () => this.#workers.countOf(group.id),
@@ -350,7 +349,8 @@ class Engine implements RunningBroker {
   async #inspectBlock({ id, ledger, chainDamage }: Group, blockNumber: number): Promise<BlockState | undefined> {
     const { chainCheck } = ledger;
     if (chainCheck === undefined) return undefined;
-    const parts = { ...this.#options, groupId: id, logger: this.#loggerOf(id), chainCheck, chainDamage };
+    const { keptStore: store } = this.#options;
+    const parts = { ...this.#options, store, groupId: id, logger: this.#loggerOf(id), chainCheck, chainDamage };
     return new BlockRepair(parts).inspect(blockNumber);
   }
 

@@ -14,6 +14,7 @@ import type { ScrubReport } from "./integrity/scrubber.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Operator } from "./operate/operator.ts";
 import type { RunningOrders } from "./operate/running-orders.ts";
+import type { RetentionOf } from "./retention/create-retention.ts";
 
 /** What a node needs to share its store with others. */
 export interface ClusterOptions {
@@ -39,6 +40,8 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly keccak?: Keccak256 | undefined;
   /** `paused`: no callback is attempted, and everything else works. `active` if left out. */
   readonly deliveries?: "active" | "paused";
+  /** The store keeps its copy of events for ever if left out. */
+  readonly retentionMsOf?: RetentionOf | undefined;
   /** Undefined where this process has the store alone. */
   readonly cluster?: ClusterOptions | undefined;
   /** Memory of the process in bytes. Without it the engine keeps no figures: tests go through days of virtual time. */

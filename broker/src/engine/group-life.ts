@@ -11,6 +11,7 @@ import type { Role } from "./follow/role.ts";
 import type { ChainDamage } from "./integrity/chain-damage.ts";
 import type { Scrubber, ScrubReport } from "./integrity/scrubber.ts";
 import type { Troubles } from "./integrity/troubles.ts";
+import type { Retention } from "./retention/retention.ts";
 import { chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
@@ -30,6 +31,7 @@ export interface GroupLifeOptions {
   readonly troubles: Troubles;
   readonly chainDamage: ChainDamage;
   readonly scrubber: Scrubber;
+  readonly retention: Retention;
   readonly processTrouble?: (() => ProcessTrouble) | undefined;
   /** Where nodes share the store. */
   readonly admission?: Admission | undefined;
@@ -47,7 +49,8 @@ export interface GroupLifeOptions {
 export class GroupLife {
   readonly #parts: GroupLifeOptions;
   readonly #stopping = new AbortController();
-  #scrubbing: Promise<void> | undefined;
+  /** Scrubbing, and dropping what is old. */
+  #upkeep: Promise<unknown> | undefined;
   #isConnected = false;
   /** Why the last start failed. The same reason is logged once. */
   #lastReason: string | undefined;
@@ -87,7 +90,7 @@ export class GroupLife {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#scrubbing;
+    await this.#upkeep;
     await this.#parts.role.stop();
   }
 
@@ -97,12 +100,12 @@ export class GroupLife {
   }
 
   health(): GroupHealth {
-    const { group, indexHealth, chainDamage, role, countSubscriptions } = this.#parts;
+    const { group, indexHealth, chainDamage, retention, role, countSubscriptions } = this.#parts;
     const ofProcess = this.#parts.processTrouble?.();
     const ofDelivery = (): string | undefined => this.#parts.troubles.reasonOf(group.id);
     const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? ofDelivery() ?? ofProcess?.reason;
     const { headBlock, facts, warning } = group.ledger.view();
-    const all = [warning, indexHealth.warning, chainDamage.warning, ofProcess?.warning];
+    const all = [warning, indexHealth.warning, chainDamage.warning, retention.warning, ofProcess?.warning];
     const warnings = all.filter((text) => text !== undefined);
     return {
       groupId: group.id,
@@ -127,7 +130,8 @@ export class GroupLife {
     if (signal.aborted) return;
     group.open();
     onReady(group.id);
-    this.#scrubbing ??= this.#parts.scrubber.run(this.#stopping.signal);
+    const { scrubber, retention } = this.#parts;
+    this.#upkeep ??= Promise.all([scrubber.run(this.#stopping.signal), retention.run(this.#stopping.signal)]);
     this.#parts.logger.info("group ready", group.ledger.view().facts);
   }
 

@@ -129,6 +129,22 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(plain).toEqual(events);
     });
 
+    test("gives batches of known places again, and leaves out what is not there", async () => {
+      const address = await openTopic(ledger);
+      for (let index = 0; index < 30; index += 1) await ledger.append([batch(address, [event(`${index}`)])], never);
+      const committed = (await collectAll(ledger)).flatMap(({ entries, number: blockNumber }) =>
+        entries.flatMap((entry) => (entry.kind === "events-committed" ? [{ ...entry, blockNumber }] : [])),
+      );
+      expect(committed).toHaveLength(30);
+      expect(await ledger.readCommitted(committed, never)).toEqual(committed);
+      const some = committed.filter((_, index) => index % 7 === 3);
+      expect(await ledger.readCommitted(some, never)).toEqual(some);
+      const [first] = committed;
+      const nowhere = { blockNumber: first?.blockNumber ?? 0, logIndex: 99 };
+      expect(await ledger.readCommitted([nowhere], never)).toEqual([]);
+      expect(await ledger.readCommitted([], never)).toEqual([]);
+    });
+
     test("commits concurrent appends in the order of the calls", async () => {
       const address = await openTopic(ledger);
       const answers = await Promise.all(

@@ -98,6 +98,15 @@ export type LedgerEntry =
       readonly reason: string;
     });
 
+/** Where a batch stands on the chain. */
+export interface BatchPlace {
+  readonly blockNumber: number;
+  readonly logIndex: number;
+}
+
+/** A batch as the chain has it, checked against its count and root. */
+export type CommittedBatch = Extract<LedgerEntry, { kind: "events-committed" }> & BatchPlace;
+
 /** A block, identified by number and hash. */
 export interface BlockRef {
   readonly number: number;
@@ -193,6 +202,11 @@ export interface Ledger {
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
   /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
+  /**
+   * The batches at these places, which ascend and are of final blocks. Leaves out what the chain does not give, and batches that are malformed. Neighbouring
+   * places share a request. @throws 200205.
+   */
+  readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]>;
   /**
    * Waits until no transaction that `sender` (this ledger's account if undefined) sent before the call can still be included. Returns a block that is not
    * below any that included one; undefined if `signal` aborts first, or nobody can tell in time. A reorg may bring back what it removed.

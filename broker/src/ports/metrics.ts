@@ -46,6 +46,11 @@ export interface Metrics {
   chainScrubbed(groupId: string, measure: { readonly block: number; readonly blocks: number }): void;
   /** A round went through all of a part; `at` is in milliseconds since the epoch. */
   scrubEnded(groupId: string, round: { readonly part: ScrubPart; readonly at: number }): void;
+  /** The store dropped its copy of the events of batches, up to a block. */
+  eventsDropped(
+    groupId: string,
+    measure: { readonly batches: number; readonly bytes: number; readonly block: number },
+  ): void;
   /** A reorg removed final blocks with their events. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
@@ -74,6 +79,7 @@ export const noMetrics: Metrics = {
   chainDamaged: () => {},
   chainScrubbed: () => {},
   scrubEnded: () => {},
+  eventsDropped: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
   deadLetters: () => {},

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { endOfBlock, positionZero } from "../domain/position.ts";
 import { type BatchRange, IndexDamagedError, type Store } from "./store.ts";
-import { alpha, batchOf, beta, group, history } from "./store-examples.contract.ts";
+import { checksumOfBytes } from "../lib/bytes-checksum.ts";
+import { alpha, batchOf, beta, group, hashOf, history } from "./store-examples.contract.ts";
 
 /** An empty store that is not started, and a way to change a byte of a stored batch. */
 export interface DamagedStore {
@@ -59,6 +60,25 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.readBatches(group, everything)).toEqual(history.flatMap(({ batches }) => batches));
       expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
       expect(await store.mendBatches(group, block)).toEqual([]);
+    });
+
+    it("drops only what it still has as given, and a dropped batch is not damaged", async () => {
+      const other = { ...batch, transactionHash: hashOf(1) };
+      expect(await store.dropEvents(group, [other])).toEqual([]);
+      expect(await store.dropEvents(group, [{ ...batch, events: Uint8Array.of(1) }])).toEqual([]);
+      expect(await store.findBatch(group, place)).toEqual(batch);
+      expect(await store.dropEvents(group, [batch])).toEqual([batch]);
+      const { events, ...rest } = batch;
+      const dropped = { byteCount: events.length, checksum: checksumOfBytes(events) };
+      expect(await store.findBatch(group, place)).toEqual({ ...rest, events: new Uint8Array(0), dropped });
+      for (const { batches } of copyOf(history)) expect(await store.mendBatches(group, batches)).toEqual([]);
+    });
+
+    it("rolls back past a dropped batch, and indexes it anew with its events", async () => {
+      expect(await store.dropEvents(group, [batch])).toEqual([batch]);
+      await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? hashOf(0) });
+      await store.applyBlocks(group, copyOf(history.slice(2)));
+      expect(await store.readBatches(group, everything)).toEqual(history.flatMap(({ batches }) => batches));
     });
 
     it("repairs nothing if nothing is damaged", async () => {

@@ -296,6 +296,11 @@ export interface Store extends PublishKeys {
    * @throws IndexDamagedError for an earlier block that must be repaired first.
    */
   mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
+  /**
+   * Drops the store's copy of the events of these batches, where it still has them as they are given here. Reads return such a batch with `dropped`
+   * and empty `events`; everything else of it stays, also its part in `bytesMax`. Returns those whose copy is gone now and was not before.
+   */
+  dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
   /** Topics that have a retained event. A rollback restores the earlier ones. */
   listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]>;
   /** Number of events of a topic after a position. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { advance, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
+import { checksumOfBytes } from "../lib/bytes-checksum.ts";
 import type { BatchRange, IndexedBlock, RetainedChange, RetainedEvent, Store } from "../ports/store.ts";
 import { readIndex } from "../ports/store-roll-back.contract.ts";
 import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
@@ -129,9 +130,12 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
 async function readAnyHistory(create: CreateStores, numRuns: number): Promise<void> {
   const history = fc.array(stepArbitrary, { maxLength: 25 });
   const ranges = fc.array(rangeArbitrary, { minLength: 1, maxLength: 15 });
+  const drops = fc.array(fc.nat(24), { maxLength: 10 });
   await fc.assert(
-    fc.asyncProperty(history, ranges, async (steps, ranges) => {
+    fc.asyncProperty(history, ranges, drops, async (steps, ranges, drops) => {
       const blocks = toBlocks(steps);
+      const batches = blocks.flatMap((block) => block.batches);
+      const chosen = batches.filter((_, index) => drops.includes(index));
       for (const store of await create()) {
         await store.start();
         await store.applyBlocks(group, blocks);
@@ -143,6 +147,23 @@ async function readAnyHistory(create: CreateStores, numRuns: number): Promise<vo
           };
           await checkRange(store, blocks, range);
         }
+        const gone = chosen.filter(({ events }) => events.length > 0);
+        expect(await store.dropEvents(group, chosen)).toEqual(gone);
+        expect(await store.dropEvents(group, chosen)).toEqual([]);
+        for (const { after, upTo, ...rest } of ranges) {
+          const places = { after: toPosition(after.block, after.index), upTo: toPosition(upTo.block, upTo.index) };
+          const range = { ...rest, ...places };
+          const expected = readNaively(batches, range).map((batch) =>
+            gone.includes(batch) ? withoutCopy(batch) : batch,
+          );
+          expect(await store.readBatches(group, range)).toEqual(expected);
+          await checkCounts(store, batches, range);
+        }
+        for (const batch of batches) {
+          const found = await store.findBatch(group, { topic: batch.topic, sequence: batch.firstSequence });
+          expect(found).toEqual(gone.includes(batch) ? withoutCopy(batch) : batch);
+        }
+        for (const block of blocks) expect(await store.mendBatches(group, block.batches)).toEqual([]);
         await store.stop();
       }
     }),
@@ -220,6 +241,16 @@ function countStretchNaively(batches: readonly EventBatch[], { after, upTo }: Ba
 async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: BatchRange): Promise<void> {
   const batches = blocks.flatMap((block) => block.batches);
   expect(await store.readBatches(group, range)).toEqual(readNaively(batches, range));
+  await checkCounts(store, batches, range);
+}
+
+/** As a store returns a batch after dropEvents. */
+function withoutCopy(batch: EventBatch): EventBatch {
+  const dropped = { byteCount: batch.events.length, checksum: checksumOfBytes(batch.events) };
+  return { ...batch, events: new Uint8Array(0), dropped };
+}
+
+async function checkCounts(store: Store, batches: readonly EventBatch[], range: BatchRange): Promise<void> {
   const name = range.topic ?? parseTopicName("a");
   expect(await store.countEventsAfter(group, name, range.after)).toBe(countNaively(batches, name, range.after));
   expect(await store.countEventsAfter(group, name, positionZero)).toBe(countNaively(batches, name, positionZero));

@@ -7,7 +7,3 @@ export type Scalar = string | number | null;
 export function checksumOf(values: readonly Scalar[]): number {
   return crc32(JSON.stringify(values));
 }
-
-export function checksumOfBytes(bytes: Uint8Array): number {
-  return crc32(bytes);
-}

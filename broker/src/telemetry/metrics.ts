@@ -8,6 +8,7 @@ import { createHttpConnections } from "./http-connections.ts";
 import { type DiskGauge, watchDisk } from "./disk-metrics.ts";
 import type { SkipReason } from "../ports/store.ts";
 import { createIntegrityMetrics } from "./integrity-metrics.ts";
+import { createRetentionMetrics } from "./retention-metrics.ts";
 
 /** Metrics in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -69,6 +70,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #head: Gauge<"group">;
   readonly #skipped: Counter<"group" | "reason">;
   readonly #integrity: ReturnType<typeof createIntegrityMetrics>;
+  readonly #retention: ReturnType<typeof createRetentionMetrics>;
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
@@ -85,8 +87,7 @@ class PrometheusMetrics implements MetricsRegistry {
     const registers = [registry];
     const byGroup = { registers, labelNames: ["group"] as const };
     this.#registry = registry;
-    this.mqtt = createMqttMetrics(registry);
-    this.stomp = createStompMetrics(registry);
+    [this.mqtt, this.stomp] = [createMqttMetrics(registry), createStompMetrics(registry)];
     [this.tails, this.deadLetters] = [createTailMetrics(registry), createDeadLetterMetrics(registry)];
     this.#published = new Counter({
       ...byGroup,
@@ -113,7 +114,8 @@ class PrometheusMetrics implements MetricsRegistry {
       name: "stele_chain_entries_skipped_total",
       help: "Batches and topics on the chain that the index skipped, by reason.",
     });
-    [this.#integrity, this.#httpConnections] = [createIntegrityMetrics(registry), createHttpConnections(registry)];
+    [this.#integrity, this.#retention] = [createIntegrityMetrics(registry), createRetentionMetrics(registry)];
+    this.#httpConnections = createHttpConnections(registry);
     this.#reorganisations = new Counter({
       ...byGroup,
       name: "stele_reorganisations_total",
@@ -219,6 +221,7 @@ class PrometheusMetrics implements MetricsRegistry {
       counter.inc({ group }, 0);
     for (const histogram of [this.#transactionDuration, this.#transactionEvents]) histogram.zero({ group });
     this.#integrity.beginAtZero(group);
+    this.#retention.beginAtZero(group);
   }
 
   watchNode(read: () => NodeGauge | undefined): void {
@@ -321,6 +324,13 @@ class PrometheusMetrics implements MetricsRegistry {
 
   scrubEnded(group: string, { part, at }: { readonly part: ScrubPart; readonly at: number }): void {
     this.#integrity.scrubEnded.set({ group, part }, at * secondsPerMs);
+  }
+
+  eventsDropped(
+    group: string,
+    measure: { readonly batches: number; readonly bytes: number; readonly block: number },
+  ): void {
+    this.#retention.note(group, measure);
   }
 
   reorganised(group: string, measure: { readonly events: number }): void {

@@ -85,6 +85,10 @@ export const errorCatalogue = {
     message: "what the broker's store holds is damaged, and the chain does not give it",
     retry: true,
   }),
+  eventUnavailable: define(200209, "unavailable", {
+    message: "the broker's store no longer holds the event, and the chain does not give it",
+    retry: true,
+  }),
   groupUnknown: define(200211, "not-found", { message: "unknown group", retry: false }),
   busy: define(200300, "exhausted", { message: "busy: too much is waiting, try later", retry: true }),
   overQuota: define(200301, "exhausted", { message: "over a quota, try later", retry: true }),

@@ -134,7 +134,9 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
+      "chainUnreachable",
       "indexDamaged",
+      "eventUnavailable",
       "busy",
       "overQuota",
     ],
@@ -154,7 +156,9 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
+      "chainUnreachable",
       "indexDamaged",
+      "eventUnavailable",
     ],
   }),
   getProof: define("Returns a proof by the chain that an event was published; see docs/proofs.md.", {
@@ -170,6 +174,7 @@ export const operations = {
       "chainUnreachable",
       "proofUnavailable",
       "indexDamaged",
+      "eventUnavailable",
     ],
   }),
   list: define("Lists topics by page, in the order in which they were opened.", {

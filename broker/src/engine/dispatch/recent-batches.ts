@@ -8,6 +8,7 @@ import { Semaphore } from "../../lib/semaphore.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
+import { untilAborted } from "../time.ts";
 import { HeldBatches } from "./held-batches.ts";
 
 /** Estimated memory of a decoded event beside its bytes, and of an empty page, in bytes. */
@@ -47,13 +48,15 @@ export interface Place {
 
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
+  /** Gives the events that the store has dropped. Left out where it drops none. */
+  readonly fill?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
 }
 
 /**
  * Pages that feeds read from the store while they are behind, at most `recentBytesMax`. Feeds in the same range share a read. At most `feedReadsMax`
- * reads are in progress.
+ * reads of the store are in progress; what the chain must give does not keep the others waiting.
  */
 export class RecentBatches {
   /** What feeds keep of these pages. */
@@ -65,7 +68,9 @@ export class RecentBatches {
   /** All pages, least recently used first. */
   readonly #pages = new Set<KeptPage>();
   /** Reads of the store in progress, by key and place. */
-  readonly #loading = new Map<string, Promise<Page | undefined>>();
+  readonly #loading = new Map<string, Promise<KeptPage | undefined>>();
+  /** Reads of the chain in progress, likewise. */
+  readonly #filling = new Map<string, Promise<Page | undefined>>();
   #bytes = 0;
 
   constructor(options: RecentBatchesOptions) {
@@ -85,27 +90,20 @@ export class RecentBatches {
   }
 
   /** Reads the page from the store, unless it is in memory by then; undefined if `signal` aborts first, or the index rolls back meanwhile. */
-  read(place: Place, signal: CancelSignal): Promise<Page | undefined> {
-    return this.#semaphore.run(async () => {
-      const page = this.find(place) ?? (await this.#loadOnce(place));
+  async read(place: Place, signal: CancelSignal): Promise<Page | undefined> {
+    const page = await this.#semaphore.run(async () => {
+      const found = this.find(place) ?? (await once(this.#loading, nameOf(place), () => this.#load(place)));
       await this.#options.slices.pause();
-      return page;
+      return found;
     }, signal);
+    if (page === undefined || !page.batches.some(({ dropped }) => dropped !== undefined)) return page;
+    return untilAborted(
+      once(this.#filling, nameOf(place), () => this.#fill(page, place)),
+      signal,
+    );
   }
 
-  /** Feeds that continue at the same place share the read in progress. */
-  async #loadOnce(place: Place): Promise<Page | undefined> {
-    const name = `${place.version} ${place.after} ${keyOf(place.groupId, place.topic)}`;
-    const loading = this.#loading.get(name) ?? this.#load(place);
-    this.#loading.set(name, loading);
-    try {
-      return await loading;
-    } finally {
-      this.#loading.delete(name);
-    }
-  }
-
-  async #load({ groupId, topic, after, upTo, version, progress }: Place): Promise<Page | undefined> {
+  async #load({ groupId, topic, after, upTo, version, progress }: Place): Promise<KeptPage | undefined> {
     const { store, limits } = this.#options;
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     // The index may have rolled back while the read waited for its turn: `upTo` may be gone.
@@ -115,6 +113,15 @@ export class RecentBatches {
     const last = batches.at(-1);
     const end = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
     const page = { after, upTo: end, batches, key: keyOf(groupId, topic), bytes: bytesOf(batches), version };
+    if (!batches.some(({ dropped }) => dropped !== undefined)) this.#keep(page);
+    return page;
+  }
+
+  async #fill({ after, upTo, batches: found }: Page, place: Place): Promise<Page | undefined> {
+    const { groupId, topic, version, progress } = place;
+    const batches = (await this.#options.fill?.(groupId, found)) ?? found;
+    if (version !== progress.version) return undefined;
+    const page = { after, upTo, batches, key: keyOf(groupId, topic), bytes: bytesOf(batches), version };
     this.#keep(page);
     return page;
   }
@@ -139,6 +146,25 @@ export class RecentBatches {
     this.#pages.delete(page);
     this.#bytes -= page.bytes;
   }
+}
+
+/** Feeds that continue at the same place share what is in progress. */
+async function once<Result>(
+  running: Map<string, Promise<Result>>,
+  name: string,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const shared = running.get(name) ?? run();
+  running.set(name, shared);
+  try {
+    return await shared;
+  } finally {
+    running.delete(name);
+  }
+}
+
+function nameOf({ groupId, topic, after, version }: Place): string {
+  return `${version} ${after} ${keyOf(groupId, topic)}`;
 }
 
 function keyOf(groupId: GroupId, topic: TopicName | undefined): string {

@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
-import type { Event } from "../../domain/event.ts";
+import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import { before, type Position } from "../../domain/position.ts";
@@ -21,6 +21,8 @@ export interface EventPlace {
 
 export interface RetainedReadsParts {
   readonly store: Pick<Store, "listRetained" | "readBatches">;
+  /** Gives the events that the store has dropped. */
+  readonly fill: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly limits: Pick<EngineLimits, "feedReadsMax" | "recentBytesMax">;
 }
 
@@ -64,7 +66,7 @@ export class RetainedReads {
       this.#kept.set(key, kept);
       return kept.event;
     }
-    const event = this.#semaphore.run(() => this.#read(groupId, place), never);
+    const event = this.#read(groupId, place);
     this.#keep(key, event);
     return event;
   }
@@ -100,7 +102,9 @@ export class RetainedReads {
 
   async #read(groupId: GroupId, { topic, position }: EventPlace): Promise<Event | undefined> {
     const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
-    const [batch] = await this.#parts.store.readBatches(groupId, place);
+    const { store, fill } = this.#parts;
+    const found = await this.#semaphore.run(() => store.readBatches(groupId, place), never);
+    const [batch] = await fill(groupId, found ?? []);
     return batch && eventsOf(batch)[position - batch.firstPosition];
   }
 }

@@ -19,6 +19,7 @@ import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { MembershipsParts } from "./memberships.ts";
 import type { RetainedParts } from "./retained.ts";
+import type { RetainedReadsParts } from "./retained-reads.ts";
 import type { UnderWay } from "./session-codec.ts";
 import type { Written } from "./session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
@@ -102,6 +103,9 @@ export interface SessionsParts {
   readonly limits: EngineLimits;
   readonly groups: Groups;
   readonly store: Pick<Store, "sessions" | "listRetained" | "readBatches" | "findSubscription">;
+  /** The same without the events that it has dropped, which `fill` gives. */
+  readonly keptStore: Pick<Store, "listRetained" | "readBatches">;
+  readonly fill: RetainedReadsParts["fill"];
   /** Where a new subscription begins, given its offset. */
   readonly findStart: FindStart;
   readonly clock: Clock;

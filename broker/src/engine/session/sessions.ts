@@ -77,7 +77,7 @@ export class Sessions implements Readers {
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
     const look = (groupId: GroupId): void => this.#sharesOf(groupId).look();
     this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, look });
-    const retainedReads = new RetainedReads(parts);
+    const retainedReads = new RetainedReads({ ...parts, store: parts.keptStore });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
     const ofShares = { ...parts, signal, toShareParts };

@@ -34,6 +34,8 @@ export interface TestEngineOptions {
   readonly keys?: KeyOptions;
   readonly auditLog?: AuditLog;
   readonly logger?: Logger;
+  /** How long the store keeps its copy of events. */
+  readonly retentionMs?: number;
   readonly readMemory?: () => number;
 }
 
@@ -52,6 +54,8 @@ export class TestEngine {
   broker: CalledBroker;
   /** Of the broker that is built next. */
   deliveries: "active" | "paused";
+  /** Takes the place of the ledger's readCommitted. */
+  readCommitted: Ledger["readCommitted"] | undefined;
   /** Whether the ledger says that what was sent before is settled. */
   settles = true;
   readonly #options: TestEngineOptions;
@@ -129,6 +133,8 @@ export class TestEngine {
       return findBlockHash(blockNumber, signal);
     };
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
+    const readCommitted = ledger.readCommitted.bind(ledger);
+    ledger.readCommitted = (places, signal) => (this.readCommitted ?? readCommitted)(places, signal);
     const settled = ledger.settled.bind(ledger);
     ledger.settled = async (sender, signal) => (this.settles ? settled(sender, signal) : undefined);
     return createBroker({
@@ -146,6 +152,7 @@ export class TestEngine {
       deliveries: this.deliveries,
       policy: this.#options.policy,
       keys: this.#options.keys,
+      retentionMsOf: () => this.#options.retentionMs ?? 0,
       readMemory: this.#options.readMemory,
       auditLog: this.#options.auditLog,
     });

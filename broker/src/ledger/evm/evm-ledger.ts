@@ -8,7 +8,9 @@ import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type {
   AppendOptions,
   BatchOutcome,
+  BatchPlace,
   BlockRef,
+  CommittedBatch,
   Ledger,
   LedgerBlock,
   LedgerLimits,
@@ -208,6 +210,10 @@ export class EvmLedger implements Ledger {
 
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
     return this.#ask(this.#started().reader.readOne(blockNumber, await this.finalBlockNumber(signal)));
+  }
+
+  async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
+    return this.#ask(this.#started().reader.readCommitted(places, signal));
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {

@@ -5,7 +5,9 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type {
   AppendOptions,
   BatchOutcome,
+  BatchPlace,
   BlockRef,
+  CommittedBatch,
   Ledger,
   LedgerBlock,
   LedgerLimits,
@@ -159,6 +161,16 @@ class MemoryLedger implements Ledger {
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
     this.#check(signal);
     return blockNumber > this.#final ? undefined : this.#chain.find(blockNumber);
+  }
+
+  async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
+    this.#check(signal);
+    return places.flatMap(({ blockNumber, logIndex }) => {
+      const entries = blockNumber > this.#final ? [] : (this.#chain.find(blockNumber)?.entries ?? []);
+      return entries.flatMap((entry) =>
+        entry.kind === "events-committed" && entry.logIndex === logIndex ? [{ ...entry, blockNumber }] : [],
+      );
+    });
   }
 
   /** A chain without headers has nothing to prove with. */

@@ -36,7 +36,8 @@ import {
   type TopicRecord,
   withImage,
 } from "../index-plan.ts";
-import { checksumOf, checksumOfBytes } from "../checksum.ts";
+import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
+import { checksumOf } from "../checksum.ts";
 import { lowerBound } from "./lower-bound.ts";
 
 const lastPositionOfRecord = (record: BatchRecord): number => lastPositionOf(record.batch);
@@ -169,15 +170,20 @@ export class GroupIndex {
   /** Replaces damaged batches; see the port. */
   mend(batches: readonly EventBatch[]): readonly EventBatch[] {
     return batches.filter((batch) => {
-      const index = lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord);
-      const kept = this.#batches[index];
+      const kept = this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)];
       if (kept?.checksum === checksumOfBatch(batch) && checksumOfBatch(kept.batch) === kept.checksum) return false;
-      const ofTopic = this.#batchesByTopic.get(batch.topic);
-      if (kept === undefined || ofTopic === undefined) return false;
-      const mended = { ...kept, batch, checksum: checksumOfBatch(batch) };
-      this.#batches[index] = mended;
-      ofTopic[ofTopic.indexOf(kept)] = mended;
-      return true;
+      return kept !== undefined && this.#replace(kept, batch);
+    });
+  }
+
+  /** See the port's dropEvents. */
+  drop(batches: readonly EventBatch[]): readonly EventBatch[] {
+    return batches.filter((batch) => {
+      const kept = this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)];
+      if (kept?.batch.dropped !== undefined || kept?.checksum !== checksumOfBatch(batch)) return false;
+      if (batch.events.length === 0) return false;
+      const dropped = { byteCount: batch.events.length, checksum: checksumOfBytes(batch.events) };
+      return this.#replace(kept, { ...batch, events: new Uint8Array(0), dropped });
     });
   }
 
@@ -191,7 +197,7 @@ export class GroupIndex {
       if (record === undefined || record.batch.firstPosition > range.upTo) break;
       const batch = intact(record);
       found.push(batch);
-      bytes += batch.events.length;
+      bytes += batch.dropped?.byteCount ?? batch.events.length;
       if (found.length >= range.batchesMax || bytes >= range.bytesMax) break;
     }
     return found;
@@ -232,6 +238,15 @@ export class GroupIndex {
       counts: [...counts].map(([topic, count]) => ({ topic, count })),
       upTo: last === undefined ? upTo : fromStored(Math.min(upTo, lastPositionOfRecord(last))),
     };
+  }
+
+  #replace(kept: KeptBatch, batch: EventBatch): boolean {
+    const ofTopic = this.#batchesByTopic.get(batch.topic);
+    if (ofTopic === undefined) return false;
+    const replaced = { ...kept, batch, checksum: checksumOfBatch(batch) };
+    this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)] = replaced;
+    ofTopic[lowerBound(ofTopic, batch.firstSequence, lastSequenceOfRecord)] = replaced;
+    return true;
   }
 
   #insert(record: TopicRecord): void {
@@ -280,9 +295,9 @@ export class GroupIndex {
 }
 
 function checksumOfBatch(batch: EventBatch): number {
-  const { topic, firstSequence, firstPosition, count, transactionHash, logIndex, publisher, events } = batch;
+  const { topic, firstSequence, firstPosition, count, transactionHash, logIndex, publisher, events, dropped } = batch;
   const place = [topic, firstSequence, firstPosition, count, transactionHash, logIndex, publisher];
-  return checksumOf([...place, checksumOfBytes(events)]);
+  return checksumOf([...place, dropped?.checksum ?? checksumOfBytes(events)]);
 }
 
 /** @throws IndexDamagedError. */

@@ -168,6 +168,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.mend(batches) ?? [];
   }
 
+  async dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    return this.#groups.get(groupId)?.drop(batches) ?? [];
+  }
+
   async listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]> {
     return this.#groups.get(groupId)?.listRetained(page) ?? [];
   }

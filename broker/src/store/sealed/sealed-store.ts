@@ -170,6 +170,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     findBatch: (groupId, event) => store.findBatch(groupId, event),
     readBatches: (groupId, range) => store.readBatches(groupId, range),
     mendBatches: (groupId, batches) => store.mendBatches(groupId, batches),
+    dropEvents: (groupId, batches) => store.dropEvents(groupId, batches),
     listRetained: (groupId, page) => store.listRetained(groupId, page),
     countEventsAfter: (groupId, topic, after) => store.countEventsAfter(groupId, topic, after),
     countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),

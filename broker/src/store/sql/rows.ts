@@ -13,9 +13,9 @@ import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
-import { checksumOfBytes } from "../checksum.ts";
+import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { fillChecksum, isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
-import type { BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
+import type { BatchKey, BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
 
 // Casts restore the branded types: only this store writes these tables.
 
@@ -82,6 +82,16 @@ export function toBatchRow(groupId: string, topicId: number, record: BatchRecord
     events: batch.events,
   };
   return fillChecksum("batches", row, batch.topic);
+}
+
+export function toBatchKey(groupId: string, batch: EventBatch): BatchKey {
+  return {
+    group_id: groupId,
+    last_position: lastPositionOf(batch),
+    first_sequence: batch.firstSequence,
+    transaction_hash: batch.transactionHash,
+    events_checksum: checksumOfBytes(batch.events),
+  };
 }
 
 /** The columns that a batch is made from. */

@@ -69,9 +69,15 @@ export interface BatchTable {
   readonly events_checksum: number;
   /** Covers all other columns and the topic's name, so that a check need not read the events. */
   readonly checksum: number;
-  /** The last column, so that reading the others does not load it. */
+  /** The last column, so that reading the others does not load it. Empty where the copy was dropped, while `byte_count` stays. */
   readonly events: Uint8Array;
 }
+
+/** What tells one batch's row, and its events, from every other. */
+export type BatchKey = Pick<
+  BatchTable,
+  "group_id" | "last_position" | "first_sequence" | "transaction_hash" | "events_checksum"
+>;
 
 /** One row for each block that a rollback can remove, and for the block before them. `undo` is the plan's BlockUndo as JSON. */
 export interface BlockTable {
@@ -308,6 +314,11 @@ export interface RowWriter {
   /** Each topic once. */
   readonly updateTopics: (transaction: Transaction<Schema>, changes: readonly TopicChange[]) => Promise<void>;
   readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
+  /** Empties the `events` of those rows that are still as given; returns the ones that were not empty. */
+  readonly dropEvents: (
+    transaction: Transaction<Schema>,
+    rows: readonly BatchKey[],
+  ) => Promise<readonly Pick<BatchTable, "last_position">[]>;
   /** Skips taken identifiers; returns the identifiers of the inserted rows, in any order. Give each identifier once. */
   readonly insertSubscriptions: (
     transaction: Transaction<Schema>,

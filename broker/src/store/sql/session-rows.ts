@@ -2,7 +2,8 @@ import { type RawBuilder, sql } from "kysely";
 import { fromStored } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { SessionId, SessionState, StoredFilter, StoredSession } from "../../ports/session-store.ts";
-import { checksumOf, checksumOfBytes } from "../checksum.ts";
+import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
+import { checksumOf } from "../checksum.ts";
 import { progressPrime } from "./row-checksums.ts";
 import type { SessionFilterTable, SessionTable } from "./schema.ts";
 

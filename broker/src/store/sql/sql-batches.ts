@@ -4,7 +4,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { blockNumberMax, blockOf, endOfBlock, eventsPerBlockMax, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type BatchRange, damagedBlocksMax, IndexDamagedError } from "../../ports/store.ts";
-import { checksumOfBytes } from "../checksum.ts";
+import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { createBatchQueries, type Ends } from "./batch-queries.ts";
 import type { IndexQueries } from "./index-queries.ts";
 import { checksumOfRow } from "./row-checksums.ts";
@@ -198,8 +198,16 @@ export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row 
 /** @throws IndexDamagedError. */
 export function toBatch(row: BatchTable, name: string): EventBatch {
   checkPlace(row, name);
+  if (isDropped(row)) {
+    return { ...fromBatchRow(row, name), dropped: { byteCount: row.byte_count, checksum: row.events_checksum } };
+  }
   if (!isBytes(row.events) || checksumOfBytes(row.events) !== row.events_checksum) throw damagedRow(row, name);
   return fromBatchRow(row, name);
+}
+
+/** Whether dropEvents emptied it. */
+function isDropped({ events, byte_count }: BatchTable): boolean {
+  return byte_count > 0 && isBytes(events) && events.length === 0;
 }
 
 export function countOf(row: Pick<BatchPlace, "first_position" | "last_position">): number {

@@ -24,13 +24,13 @@ import {
   type TopicQuery,
   type TopicPlace,
 } from "../../ports/store.ts";
-import { type IndexPlan, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
+import { type IndexPlan, lastPositionOf, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
 import { countEventsAfterEach, countStretch } from "./count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries, topicsIn } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { findRetained, listRetained, saveRetained } from "./retained-rows.ts";
 import { checkRow, withChecksum } from "./row-checksums.ts";
-import { fromTopicRow, type KeyedTopic, toBatchRow, toTopicChange, toTopicRow } from "./rows.ts";
+import { fromTopicRow, type KeyedTopic, toBatchKey, toBatchRow, toTopicChange, toTopicRow } from "./rows.ts";
 import type { GroupTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
 import { SqlBatches } from "./sql-batches.ts";
 import { SqlMending } from "./sql-mending.ts";
@@ -190,6 +190,22 @@ export class SqlIndex {
     } finally {
       this.#applying.release();
       this.#batches.onMended();
+    }
+  }
+
+  async dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    await this.#applying.acquire();
+    try {
+      const { relaxed, lock, rowWriter } = this.#shared;
+      const rows = await relaxed.transaction().execute(async (transaction) => {
+        await lock(transaction, indexLock(groupId));
+        const keys = batches.map((batch) => toBatchKey(groupId, batch));
+        return rowWriter.dropEvents(transaction, keys);
+      });
+      const dropped = new Set(rows.map(({ last_position }) => last_position));
+      return batches.filter((batch) => dropped.has(lastPositionOf(batch)));
+    } finally {
+      this.#applying.release();
     }
   }
 

@@ -57,6 +57,7 @@ import { SqlIndex } from "./sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
 import { SqlPublishKeys } from "./sql-publish-keys.ts";
 import { SqlSubscriptions } from "./sql-subscriptions.ts";
+import { passOnSessions } from "./pass-on-sessions.ts";
 import { SqlSessions } from "./sql-sessions.ts";
 import type { StoreError } from "./store-error.ts";
 
@@ -98,7 +99,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     this.#logger = logger;
   }
 
-  readonly sessions: Store["sessions"] = passOn(() => this.#parts().sessions);
+  readonly sessions: Store["sessions"] = passOnSessions(() => this.#parts().sessions);
   readonly deadLetters: Store["deadLetters"] = passOnLetters(() => this.#parts().deadLetters);
 
   /** Undefined where the store is not open, or on a database server. */
@@ -223,6 +224,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
     return this.#parts().index.mendBatches(groupId, batches);
+  }
+
+  async dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    return this.#parts().index.dropEvents(groupId, batches);
   }
 
   async listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]> {
@@ -368,32 +373,4 @@ export class SqlStore implements Store, Journal, GroupRecords {
     if (this.#open === undefined) throw new Error("the store is not started");
     return this.#open;
   }
-}
-
-/** The sessions of a store that may be opened later, or again. */
-function passOn(sessions: () => SqlSessions): Store["sessions"] {
-  return {
-    claimSession: async (claim) => sessions().claimSession(claim),
-    findSession: async (id) => sessions().findSession(id),
-    saveSessions: async (rows, options) => sessions().saveSessions(rows, options),
-    saveSessionFilters: async (key, change) => sessions().saveSessionFilters(key, change),
-    detachSession: async (key, legacy) => sessions().detachSession(key, legacy),
-    takeDueSession: async (key, owner) => sessions().takeDueSession(key, owner),
-    settleWill: async (key) => sessions().settleWill(key),
-    removeSession: async (key) => sessions().removeSession(key),
-    detachLost: async (groupId) => sessions().detachLost(groupId),
-    findSessionTime: async (groupId) => sessions().findSessionTime(groupId),
-    advanceSessionTime: async (groupId, byMs) => sessions().advanceSessionTime(groupId, byMs),
-    listDueSessions: async (groupId, atMost) => sessions().listDueSessions(groupId, atMost),
-    listSessions: async (page) => sessions().listSessions(page),
-    findFilterOwner: async (id) => sessions().findFilterOwner(id),
-    removeSessionFilter: async (id) => sessions().removeSessionFilter(id),
-    listDetached: async (groupId, atMost) => sessions().listDetached(groupId, atMost),
-    countDetached: async (groupId) => sessions().countDetached(groupId),
-    findShare: async (groupId, filter) => sessions().findShare(groupId, filter),
-    listReturned: async (id, atMost) => sessions().listReturned(id, atMost),
-    findReturning: async (ids) => sessions().findReturning(ids),
-    takeShared: async (take) => sessions().takeShared(take),
-    returnShared: async (take) => sessions().returnShared(take),
-  };
 }

@@ -1,7 +1,8 @@
 import type { Address } from "../../../domain/topic.ts";
-import type { BlockRef, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
+import type { BatchPlace, BlockRef, CommittedBatch, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
 import { BlockLogs } from "./block-logs.ts";
+import { CommittedReader } from "./committed-reader.ts";
 import { LogBloom } from "../log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog, parseRawLog } from "./parse-log.ts";
 import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
@@ -53,6 +54,7 @@ export interface Stretch {
 export class BlockReader {
   readonly #options: BlockReaderOptions;
   readonly #blockLogs: BlockLogs;
+  readonly #committed: CommittedReader;
   readonly #bloom: LogBloom;
   /** Blocks near the head that are read together. */
   #atOnce = requestsAtOnce;
@@ -60,6 +62,7 @@ export class BlockReader {
   constructor(options: BlockReaderOptions) {
     this.#options = options;
     this.#blockLogs = new BlockLogs(options);
+    this.#committed = new CommittedReader({ ...options, blockLogs: this.#blockLogs });
     this.#bloom = new LogBloom(options.registry);
   }
 
@@ -78,6 +81,11 @@ export class BlockReader {
     const held = await this.#findHeld({ ...range, isSpare: true });
     const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
     return blocks.at(-1);
+  }
+
+  /** See the port. @throws RpcFailure. */
+  readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
+    return this.#committed.read(places, signal);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { pagesOf } from "../pages.ts";
-import type { RowWriter, TopicChange } from "../schema.ts";
+import type { BatchKey, BatchTable, RowWriter, TopicChange } from "../schema.ts";
 
 /** Writes many rows with one statement, since each statement costs a round trip. */
 export const rowWriter: RowWriter = {
@@ -17,6 +17,7 @@ export const rowWriter: RowWriter = {
   insertBatches: async (transaction, rows) => {
     for (const page of pagesOf(rows)) await transaction.insertInto("batches").values(page).execute();
   },
+  dropEvents: async (transaction, rows) => (await dropQuery(rows).execute(transaction)).rows,
   insertSubscriptions: async (transaction, rows) => {
     const made = [];
     for (const page of pagesOf(rows)) {
@@ -42,4 +43,18 @@ export function changeQuery(changes: readonly TopicChange[]) {
       ${column("closed")}::bigint[], ${column("event_count")}::bigint[], ${column("checksum")}::bigint[])
       as given (topic_id, sequence, block_number, closed, event_count, checksum)
     where topics.topic_id = given.topic_id`;
+}
+
+/** The length of a stored value is known without reading it. */
+function dropQuery(rows: readonly BatchKey[]) {
+  const column = (name: keyof BatchKey): readonly unknown[] => rows.map((row) => row[name]);
+  return sql<Pick<BatchTable, "last_position">>`
+    update batches set events = ''
+    from unnest(${column("group_id")}::text[], ${column("last_position")}::bigint[], ${column("first_sequence")}::bigint[],
+      ${column("transaction_hash")}::text[], ${column("events_checksum")}::bigint[])
+      as given (group_id, last_position, first_sequence, transaction_hash, events_checksum)
+    where batches.group_id = given.group_id and batches.last_position = given.last_position
+      and batches.first_sequence = given.first_sequence and batches.transaction_hash = given.transaction_hash
+      and batches.events_checksum = given.events_checksum and length(batches.events) > 0
+    returning batches.last_position`;
 }

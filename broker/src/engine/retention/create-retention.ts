@@ -1,0 +1,33 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Store } from "../../ports/store.ts";
+import { createMendedStore, type MendedStoreOptions } from "../integrity/mended-store.ts";
+import { ChainCopies, type ChainCopiesOptions } from "./chain-copies.ts";
+import { createFilledStore } from "./filled-store.ts";
+import { Retention, type RetentionOptions } from "./retention.ts";
+
+/** Two views of the store: with every event, and as it is. */
+export interface EventReads {
+  /** Gives the events that the store has dropped. */
+  readonly store: Store;
+  /** Leaves them out: for those who check the store, and for those who must not keep others waiting while the chain answers. */
+  readonly keptStore: Store;
+  readonly copies: ChainCopies;
+  /** Gives the events that `keptStore` leaves out. */
+  readonly fill: ChainCopies["fill"];
+}
+
+export function createReads(store: Store, options: ChainCopiesOptions & MendedStoreOptions): EventReads {
+  const keptStore = createMendedStore(store, options);
+  const copies = new ChainCopies(options);
+  const fill: ChainCopies["fill"] = (groupId, batches) => copies.fill(groupId, batches);
+  return { store: createFilledStore(keptStore, copies), keptStore, copies, fill };
+}
+
+/** How long the store keeps its copy of a group's events, in milliseconds; 0 for ever. */
+export type RetentionOf = (groupId: GroupId) => number;
+
+export function createRetention(
+  options: Omit<RetentionOptions, "retentionMs"> & { readonly retentionMsOf?: RetentionOf | undefined },
+): Retention {
+  return new Retention({ ...options, retentionMs: options.retentionMsOf?.(options.groupId) });
+}

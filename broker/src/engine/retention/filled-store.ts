@@ -1,0 +1,21 @@
+import type { Store } from "../../ports/store.ts";
+import type { ChainCopies } from "./chain-copies.ts";
+
+type Own = Pick<Store, "findBatch" | "readBatches">;
+
+/** A store whose batches have their events, also those whose copy was dropped. */
+export function createFilledStore(store: Store, copies: Pick<ChainCopies, "fill">): Store {
+  const own: Own = {
+    findBatch: async (groupId, event) => {
+      const batch = await store.findBatch(groupId, event);
+      return batch && (await copies.fill(groupId, [batch]))[0];
+    },
+    readBatches: async (groupId, range) => copies.fill(groupId, await store.readBatches(groupId, range)),
+  };
+  return new Proxy(store, { get: (_, name) => Reflect.get(own, name) ?? bound(store, name) });
+}
+
+function bound(store: Store, name: string | symbol): unknown {
+  const member: unknown = Reflect.get(store, name);
+  return typeof member === "function" ? member.bind(store) : member;
+}

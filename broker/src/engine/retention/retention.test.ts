@@ -1,0 +1,184 @@
+import { afterEach, expect, test } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+
+const topic = parseTopicName("orders");
+const minuteMs = 60_000;
+const retentionMs = 24 * minuteMs;
+const count = 10;
+
+let engine: TestEngine | undefined;
+afterEach(async () => engine?.stop());
+
+/** An engine that has published events and waited until they are older than the retention. */
+async function startOld(options: TestEngineOptions = {}) {
+  const store = createMemoryStore();
+  const dropped = { batches: 0, bytes: 0, block: 0 };
+  const metrics = {
+    ...noMetrics,
+    eventsDropped: (_: string, measure: typeof dropped) => {
+      dropped.batches += measure.batches;
+      dropped.bytes += measure.bytes;
+      dropped.block = Math.max(dropped.block, measure.block);
+    },
+  };
+  const started = await TestEngine.start({ store, metrics, retentionMs, ...options });
+  engine = started;
+  await started.broker.open({ topic, groupId: undefined });
+  const eventIds: string[] = [];
+  for (let index = 0; index < count; index += 1) eventIds.push(await started.publish(topic, `event ${index}`));
+  const read = async (eventId = ""): Promise<string> =>
+    Buffer.from((await started.broker.getEvent({ eventId, groupId: undefined })).content).toString();
+  const countKept = async (): Promise<number> => {
+    const range = { after: positionZero, upTo: endOfBlock(1000), topic: undefined, batchesMax: 1000, bytesMax: 1e9 };
+    return (await store.readBatches(defaultGroupId, range)).filter((one) => one.dropped === undefined).length;
+  };
+  return { engine: started, store, dropped, eventIds, read, countKept };
+}
+
+const health = (of: TestEngine) => of.broker.health()[0];
+
+test("drops the copies of old events, and answers them from the chain", async () => {
+  const { engine: own, dropped, eventIds, read, countKept } = await startOld();
+  await own.clock.advance(retentionMs - minuteMs);
+  expect(await countKept()).toBe(count);
+  const young = await own.publish(topic, "young");
+  await own.clock.advance(3 * minuteMs);
+  expect(await countKept()).toBe(1);
+  expect(dropped).toMatchObject({ batches: count, block: Number(eventIds.at(-1)?.split("-")[2]) });
+  expect(dropped.bytes).toBeGreaterThan(count * "event 0".length);
+  for (const [index, eventId] of eventIds.entries()) expect(await read(eventId)).toBe(`event ${index}`);
+  expect(await read(young)).toBe("young");
+  const id = await own.subscribe(topic, { offset: "OFFSET_FIRST" });
+  await own.clock.advance(1_000);
+  const received = own.sink.attempts.filter(({ subscription }) => subscription.id === id);
+  expect(received.map(({ eventId }) => eventId)).toEqual([...eventIds, young]);
+  expect(health(own)).toMatchObject({ ready: true, warning: undefined });
+});
+
+test("keeps every copy without the setting", async () => {
+  const { engine: own, countKept } = await startOld({ retentionMs: 0 });
+  await own.clock.advance(10 * retentionMs);
+  expect(await countKept()).toBe(count);
+});
+
+test("keeps what a reorganisation may still take back", async () => {
+  const { engine: own, countKept, eventIds, read } = await startOld({ confirmations: 0 });
+  await own.clock.advance(2 * retentionMs);
+  expect(await countKept()).toBe(count);
+  for (let block = 0; block < 4_100; block += 1) own.chain.sealEmpty();
+  await own.clock.advance(2 * minuteMs);
+  expect(await countKept()).toBe(0);
+  expect(await read(eventIds[0])).toBe("event 0");
+});
+
+test("scrubbing finds no damage in what was dropped, and asks the chain for none of it", async () => {
+  const { engine: own, countKept, store } = await startOld({ limits: { scrubPeriodMs: 3 * retentionMs } });
+  await own.clock.advance(2 * retentionMs);
+  expect(await countKept()).toBe(0);
+  own.chain.find = () => {
+    throw new Error("the chain was asked");
+  };
+  const [report] = await own.running.scrub();
+  expect(report).toMatchObject({ part: "index", checked: count, damaged: 0 });
+  expect(store).toBeDefined();
+});
+
+test("drops nothing that the chain does not give, and health says so until it does", async () => {
+  const chain = chainInMemory();
+  const { engine: own, countKept, eventIds, read } = await startOld({ chain });
+  const find = chain.find.bind(chain);
+  const pruned = Number(eventIds[4]?.split("-")[2]);
+  chain.find = (block) => withoutEntries(find(block), block === pruned);
+  await own.clock.advance(2 * retentionMs);
+  expect(await countKept()).toBe(count);
+  expect(health(own)?.warning).toMatch(/in spite of storeRetentionMs: .*sequence 5 of topic "orders"/);
+  expect(await read(eventIds[4])).toBe("event 4");
+  chain.find = find;
+  await own.clock.advance(2 * minuteMs);
+  expect(await countKept()).toBe(0);
+  expect(health(own)?.warning).toBeUndefined();
+});
+
+test("where the endpoint has pruned dropped events, a call is refused with 200209, and delivery waits, skips nothing, and health names it", async () => {
+  const chain = chainInMemory();
+  const { engine: own, eventIds, read } = await startOld({ chain });
+  await own.clock.advance(2 * retentionMs);
+  const find = chain.find.bind(chain);
+  const pruned = Number(eventIds[4]?.split("-")[2]);
+  chain.find = (block) => withoutEntries(find(block), block === pruned);
+  await expect(read(eventIds[4])).rejects.toMatchObject({ code: 200209, retry: true });
+  expect(await read(eventIds[5])).toBe("event 5");
+  const id = await own.subscribe(topic, { offset: "OFFSET_FIRST" });
+  await own.clock.advance(1_000);
+  expect(own.sink.attempts).toEqual([]);
+  expect(health(own)).toMatchObject({ ready: false, reason: expect.stringContaining(id) });
+  expect(health(own)?.reason).toContain("an endpoint that has deleted old logs cannot answer");
+  chain.find = find;
+  await own.clock.advance(10 * minuteMs);
+  expect(own.sink.attempts.map(({ eventId }) => eventId)).toEqual(eventIds);
+  expect(health(own)).toMatchObject({ ready: true });
+});
+
+test("while the chain hangs, a call ends with 200205 after 30 s, delivery waits, health says why, and the newest events are delivered to others", async () => {
+  const { engine: own, eventIds, read } = await startOld();
+  await own.clock.advance(2 * retentionMs);
+  const [offset, young] = [await own.publish(topic, "young"), await own.publish(topic, "younger")];
+  own.readCommitted = () => new Promise(() => {});
+  const reading = read(eventIds[0]).catch((error: unknown) => error);
+  const old = await Promise.all(Array.from({ length: 6 }, () => own.subscribe(topic, { offset: "OFFSET_FIRST" })));
+  const last = await own.subscribe(topic, { offset });
+  await own.clock.advance(1_000);
+  const received = own.sink.attempts.map(({ subscription, eventId }) => [subscription.id, eventId]);
+  expect(received).toEqual([[last, young]]);
+  await own.clock.advance(30_000);
+  expect(await reading).toMatchObject({ code: 200205, message: expect.stringContaining("no answer within 30 s") });
+  expect(old.some((id) => health(own)?.reason?.includes(id))).toBe(true);
+  own.readCommitted = undefined;
+  await own.clock.advance(10 * minuteMs);
+  const byOld = own.sink.attempts.filter(({ subscription }) => subscription.id === old[5]);
+  expect(byOld.map(({ eventId }) => eventId)).toEqual([...eventIds, offset, young]);
+});
+
+test("a stop does not wait for a chain that hangs while it is compared", async () => {
+  const { engine: own } = await startOld();
+  const asked: unknown[] = [];
+  own.readCommitted = (places) => {
+    asked.push(places);
+    return new Promise(() => {});
+  };
+  while (asked.length === 0) await own.clock.advance(1_000);
+  await own.stop();
+  engine = undefined;
+});
+
+test("refuses events of the chain that are not those that were indexed", async () => {
+  const chain = chainInMemory();
+  const { engine: own, eventIds, read } = await startOld({ chain });
+  await own.clock.advance(2 * retentionMs);
+  const find = chain.find.bind(chain);
+  const [first, second] = eventIds.map((eventId) => Number(eventId.split("-")[2]));
+  const other = find(second ?? 0)?.entries.find(({ kind }) => kind === "events-committed");
+  chain.find = (number) => {
+    const block = find(number);
+    if (block === undefined || number !== first || other?.kind !== "events-committed") return block;
+    const { events } = other;
+    return { ...block, entries: block.entries.map((one) => (one.kind === other.kind ? { ...one, events } : one)) };
+  };
+  await expect(read(eventIds[0])).rejects.toMatchObject({ code: 200209 });
+  chain.find = find;
+  expect(await read(eventIds[0])).toBe("event 0");
+});
+
+function chainInMemory(): MemoryChain {
+  return new MemoryChain({ clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} } });
+}
+
+function withoutEntries(block: ReturnType<MemoryChain["find"]>, isPruned: boolean): ReturnType<MemoryChain["find"]> {
+  return block && isPruned ? { ...block, entries: [] } : block;
+}

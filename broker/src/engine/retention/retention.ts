@@ -1,0 +1,145 @@
+import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { advance, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { findFirstTrue } from "../../lib/first-true.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import { reorganisationBlocksMax, type Store } from "../../ports/store.ts";
+import type { BlockTimes } from "../block-times.ts";
+import type { ChainCopies } from "./chain-copies.ts";
+
+/** Batches of one step: they are dropped in one transaction, for which the index of new blocks waits. */
+const batchesPerStepMax = 64;
+/** Bytes of events with which a step ends. */
+const bytesPerStepMax = 1024 * 1024;
+/** Shortest rest between two steps, in milliseconds. */
+const restMsMin = 10;
+/** A rest takes so many times as long as the step before it. */
+const restFactor = 4;
+/** Longest wait between two rounds, in milliseconds: a round searches the chain for the block of a time. */
+const roundWaitMsMax = 3_600_000;
+/** Shortest such wait. */
+const roundWaitMsMin = 1_000;
+/** Rounds in the time for which copies are kept. */
+const roundsPerRetention = 24;
+
+export interface RetentionOptions {
+  readonly groupId: GroupId;
+  /** How long copies are kept; undefined or 0 for ever. */
+  readonly retentionMs: number | undefined;
+  readonly ledger: Pick<Ledger, "isFinal">;
+  /** One that mends what it reads, and fills in nothing. */
+  readonly store: Pick<Store, "findHead" | "readBatches" | "dropEvents">;
+  readonly copies: Pick<ChainCopies, "compare">;
+  readonly times: Pick<BlockTimes, "findBlockAt">;
+  /** Whether this node drops. */
+  readonly isDue: () => boolean;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, "eventsDropped">;
+  readonly logger: Logger;
+}
+
+/**
+ * Drops the index's copy of events that are older than a time, from the oldest on. It drops only what the chain has given again with the same bytes, and
+ * nothing that a reorganisation may still take back. It remembers nothing: where it stopped follows from what is dropped.
+ */
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #trouble: ReportedTrouble;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(
+      options.logger,
+      "old events not dropped, trying again",
+      "old events dropped again",
+    );
+  }
+
+  /** For the operator; undefined while it works. */
+  get warning(): string | undefined {
+    const { reason } = this.#trouble;
+    return reason === undefined ? undefined : `old events stay in the store in spite of storeRetentionMs: ${reason}`;
+  }
+
+  /** Runs until `signal` aborts. It never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { retentionMs = 0, clock, isDue } = this.#options;
+    if (retentionMs === 0) return;
+    const waitMs = Math.min(roundWaitMsMax, Math.max(roundWaitMsMin, Math.ceil(retentionMs / roundsPerRetention)));
+    while (!signal.aborted) {
+      if (isDue()) await this.#tryRound(retentionMs, signal);
+      await pause(clock, waitMs, signal);
+    }
+  }
+
+  async #tryRound(retentionMs: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#round(retentionMs, signal);
+      this.#trouble.done();
+    } catch (error) {
+      if (!signal.aborted) this.#trouble.failed(error);
+    }
+  }
+
+  async #round(retentionMs: number, signal: AbortSignal): Promise<void> {
+    const { store, groupId, ledger, times, clock, isDue } = this.#options;
+    const head = await store.findHead(groupId);
+    const last = (head?.blockNumber ?? -1) - (ledger.isFinal ? 0 : reorganisationBlocksMax);
+    if (last < 0) return;
+    const end = await times.findBlockAt(clock.now() - retentionMs, last, signal);
+    if (end === 0) return;
+    const upTo = endOfBlock(end - 1);
+    for (let after = await this.#findKept(end); !signal.aborted && isDue(); ) {
+      const startedAt = clock.monotonic();
+      const next = await this.#step({ after, upTo }, signal);
+      if (next === undefined) return;
+      after = next;
+      const restMs = Math.max(restMsMin, restFactor * (clock.monotonic() - startedAt));
+      await pause(clock, restMs, signal);
+    }
+  }
+
+  /** A place before the first batch that still has its events. Batches are dropped in order, so most of those before it have none. */
+  async #findKept(end: number): Promise<Position> {
+    const upTo = endOfBlock(end - 1);
+    const depth = await findFirstTrue(end, async (place) => {
+      const [batch] = await this.#read({ after: startOf(end - 1 - place), upTo }, 1);
+      return batch?.dropped !== undefined;
+    });
+    return depth === end ? positionZero : startOf(end - 1 - depth);
+  }
+
+  /** Returns where the next step begins; undefined at the end. */
+  async #step(
+    { after, upTo }: { readonly after: Position; readonly upTo: Position },
+    signal: AbortSignal,
+  ): Promise<Position | undefined> {
+    const { store, groupId, copies, metrics } = this.#options;
+    const batches = await this.#read({ after, upTo }, batchesPerStepMax);
+    const last = batches.at(-1);
+    if (last === undefined) return undefined;
+    const kept = batches.filter(({ dropped, events }) => dropped === undefined && events.length > 0);
+    if (kept.length > 0) await copies.compare(groupId, kept, signal);
+    const gone = kept.length === 0 ? [] : await store.dropEvents(groupId, kept);
+    const bytes = gone.reduce((sum, { events }) => sum + events.length, 0);
+    metrics.eventsDropped(groupId, { batches: gone.length, bytes, block: last.blockNumber });
+    return advance(last.firstPosition, last.count - 1);
+  }
+
+  #read(
+    range: { readonly after: Position; readonly upTo: Position },
+    batchesMax: number,
+  ): Promise<readonly EventBatch[]> {
+    const { store, groupId } = this.#options;
+    return store.readBatches(groupId, { ...range, topic: undefined, batchesMax, bytesMax: bytesPerStepMax });
+  }
+}
+
+function startOf(block: number): Position {
+  return block === 0 ? positionZero : endOfBlock(block - 1);
+}

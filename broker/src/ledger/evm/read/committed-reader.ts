@@ -1,0 +1,119 @@
+import type { Address } from "../../../domain/topic.ts";
+import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
+import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
+import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import type { BatchVerifier } from "./batch-verifier.ts";
+import type { BlockLogs } from "./block-logs.ts";
+import { type ContractLog, parseLog, parseRawLog, publishedSignature } from "./parse-log.ts";
+import { hold } from "./pushed-blocks.ts";
+
+/** Blocks without a wanted batch that one request passes over, so that neighbouring batches share a request. */
+const gapBlocksMax = 15;
+/** Blocks of one request. */
+const rangeBlocksMax = 64;
+
+interface BlockRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface CommittedReaderOptions {
+  readonly rpc: Rpc;
+  readonly registry: Address;
+  readonly verifier: BatchVerifier;
+  readonly blockLogs: BlockLogs;
+}
+
+/** Reads batches of known places again, without the headers of their blocks. */
+export class CommittedReader {
+  readonly #options: CommittedReaderOptions;
+  /** A batch is verified in a turn of the event loop of its own. */
+  readonly #slices = createLoopSlices();
+
+  constructor(options: CommittedReaderOptions) {
+    this.#options = options;
+  }
+
+  /** See the port's readCommitted. @throws RpcFailure. */
+  async read(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
+    const wanted = new Set(places.map(keyOf));
+    const found: CommittedBatch[] = [];
+    for (const range of rangesOf(places)) {
+      for (const log of await this.#readLogs(range, signal)) {
+        if (signal.aborted) return found;
+        if (!wanted.has(keyOf(log))) continue;
+        await this.#slices.pause();
+        const batch = this.#toBatch(log);
+        if (batch !== undefined) found.push(batch);
+      }
+    }
+    return found;
+  }
+
+  /** Reads half of a range at a time where an endpoint refuses the whole. */
+  async #readLogs(range: BlockRange, signal: AbortSignal): Promise<readonly ContractLog[]> {
+    if (signal.aborted) return [];
+    const held = await this.#readHeld(range);
+    if (held !== undefined) return held;
+    try {
+      return await this.#ask(range);
+    } catch (error) {
+      if (range.from === range.to || !(error instanceof RpcFailure) || error.kind === "unreached") throw error;
+      const middle = (range.from + range.to) >>> 1;
+      const first = await this.#readLogs({ from: range.from, to: middle }, signal);
+      return [...first, ...(await this.#readLogs({ from: middle + 1, to: range.to }, signal))];
+    }
+  }
+
+  /** From a chain in this process, which hands over a part at a time; undefined for other chains. */
+  async #readHeld({ from, to }: BlockRange): Promise<readonly ContractLog[] | undefined> {
+    const { rpc, registry } = this.#options;
+    const logs: ContractLog[] = [];
+    for (let next = from; next <= to; ) {
+      const blocks = await rpc.findBlocks({ from: next, to, isSpare: true });
+      if (blocks === undefined) return undefined;
+      if (blocks.length === 0) return logs;
+      for (const block of blocks) {
+        for (const raw of hold(block).logs) logs.push(...listOf(parseRawLog(raw, registry)));
+      }
+      next += blocks.length;
+    }
+    return logs;
+  }
+
+  async #ask({ from, to }: BlockRange): Promise<readonly ContractLog[]> {
+    const { rpc, registry, blockLogs } = this.#options;
+    const raws =
+      from === to
+        ? await blockLogs.read(await rpc.header(from))
+        : (await rpc.logs({ from, to }, { address: registry, signatures: [publishedSignature] })).logs;
+    return raws.flatMap((raw) => listOf(parseLog(raw, registry)));
+  }
+
+  #toBatch(log: ContractLog): CommittedBatch | undefined {
+    if (log.kind !== "events-published" || this.#options.verifier.fault(log) !== undefined) return undefined;
+    const { address, transactionHash, logIndex, blockNumber, firstSequence, count, events, sender: publisher } = log;
+    const place = { address, transactionHash, logIndex, blockNumber };
+    return { kind: "events-committed", publisher, firstSequence, count, events, ...place };
+  }
+}
+
+function listOf(log: ContractLog | undefined): readonly ContractLog[] {
+  return log === undefined ? [] : [log];
+}
+
+function keyOf({ blockNumber, logIndex }: BatchPlace): string {
+  return `${blockNumber} ${logIndex}`;
+}
+
+function rangesOf(places: readonly BatchPlace[]): readonly BlockRange[] {
+  const ranges: { from: number; to: number }[] = [];
+  for (const { blockNumber } of places) {
+    const last = ranges.at(-1);
+    const isNear = last !== undefined && blockNumber - last.to <= gapBlocksMax + 1;
+    if (isNear && blockNumber - last.from < rangeBlocksMax) last.to = blockNumber;
+    else ranges.push({ from: blockNumber, to: blockNumber });
+  }
+  return ranges;
+}

@@ -1,0 +1,32 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** What the store has dropped of its copy of events. */
+export function createRetentionMetrics(registry: Registry) {
+  const common = { registers: [registry], labelNames: ["group"] as const };
+  const batches = new Counter({
+    ...common,
+    name: "stele_batches_dropped_total",
+    help: "Batches whose events this node dropped from the store because they were older than storeRetentionMs.",
+  });
+  const bytes = new Counter({
+    ...common,
+    name: "stele_batches_dropped_bytes_total",
+    help: "Bytes of these events.",
+  });
+  const block = new Gauge({
+    ...common,
+    name: "stele_dropped_block",
+    help: "Block up to which this node has dropped events; only the chain has those of older blocks. 0 before this process drops any.",
+  });
+  return {
+    beginAtZero(group: string): void {
+      for (const counter of [batches, bytes]) counter.inc({ group }, 0);
+      block.set({ group }, 0);
+    },
+    note(group: string, measure: { readonly batches: number; readonly bytes: number; readonly block: number }): void {
+      batches.inc({ group }, measure.batches);
+      bytes.inc({ group }, measure.bytes);
+      block.set({ group }, measure.block);
+    },
+  };
+}
