@@ -11,7 +11,7 @@ export function createRetentionMetrics(registry: Registry) {
   const bytes = new Counter({
     ...common,
     name: "stele_batches_dropped_bytes_total",
-    help: "Bytes of these events.",
+    help: "Bytes of the events that this node dropped from the store.",
   });
   const block = new Gauge({
     ...common,

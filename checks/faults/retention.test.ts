@@ -1,0 +1,131 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { devKey, startAnvil } from "../harness/anvil.ts";
+import { mainFile, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { groupsEnv } from "../harness/group.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+import { ask, fill } from "./support/answers.ts";
+
+type Env = Readonly<Record<string, string>>;
+
+/** Everything that is older than a second is dropped. */
+const drops = { STELE_STORE_RETENTION_MS: "1000" };
+const patienceMs = 120_000;
+
+async function withBroker<Result>(
+  { dataDir, env }: { readonly dataDir: string; readonly env: Env },
+  use: (client: Client, kill: () => Promise<unknown>) => Promise<Result>,
+): Promise<Result> {
+  await using broker = await startBroker({ dataDir, env });
+  await using client = new Client(broker.url);
+  await until("the broker is ready", () => client.isReady());
+  const result = await use(client, () => broker.kill());
+  return result;
+}
+
+/** A metric of the only group. */
+async function read(client: Client, name: string): Promise<number> {
+  const { text } = await client.http.send({ method: "GET", path: "/metrics" });
+  return Number(new RegExp(`^${name}\\{group="1"\\} (.*)$`, "m").exec(text)?.[1]);
+}
+
+/** Contents by eventId. */
+async function readAll(client: Client, eventIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const queue = eventIds.values();
+  const contents = new Map<string, string>();
+  const worker = async (): Promise<void> => {
+    for (const eventId of queue) contents.set(eventId, (await client.getEvent(eventId)).content);
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+  return contents;
+}
+
+const untilDropped = (client: Client, atLeast: number): Promise<void> =>
+  until(`${atLeast} batches are dropped`, async () => (await read(client, "stele_batches_dropped_total")) >= atLeast, {
+    timeoutMs: patienceMs,
+  });
+
+function stele(...args: readonly string[]): Promise<{ readonly code: number; readonly stdout: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [mainFile, ...args], (error, stdout) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout });
+    });
+  });
+}
+
+it("embedded chain: list, state, getEvent and replay are equal byte for byte after the copies are dropped, also in a restored backup; scrubbing finds no damage", async () => {
+  using folder = createTempFolder();
+  const [dataDir, backup, restored] = ["data", "backup", "restored"].map((name) => join(folder.path, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const { before, eventIds } = await withBroker({ dataDir, env: {} }, fill);
+  const last = Number(eventIds.at(-1)?.split("-")[2]);
+  await withBroker({ dataDir, env: drops }, async (client) => {
+    await until("all is dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
+      timeoutMs: patienceMs,
+    });
+    expect(await ask(client, eventIds)).toEqual(before);
+    expect(await stele("backup", backup, "--data-dir", dataDir)).toMatchObject({ code: 0 });
+  });
+  expect(await stele("scrub", "--data-dir", dataDir)).toMatchObject({ code: 0 });
+  expect(await stele("restore", backup, "--data-dir", restored)).toMatchObject({ code: 0 });
+  expect(await stele("activate", "--data-dir", restored)).toMatchObject({ code: 0 });
+  expect(await withBroker({ dataDir: restored, env: {} }, (client) => ask(client, eventIds))).toEqual(before);
+}, 300_000);
+
+it("anvil: what is older than 4,096 blocks is dropped, and answered byte for byte from the chain", async () => {
+  await using anvil = await startAnvil();
+  using folder = createTempFolder();
+  const dataDir = folder.path;
+  const groups = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 20 }]);
+  const { before, eventIds } = await withBroker({ dataDir, env: groups }, fill);
+  const last = Number(eventIds.at(-1)?.split("-")[2]);
+  await withBroker({ dataDir, env: { ...groups, ...drops } }, async (client) => {
+    await anvil.request("anvil_mine", ["0x1010"]);
+    await until("all is dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
+      timeoutMs: patienceMs,
+    });
+    expect(await ask(client, eventIds)).toEqual(before);
+  });
+}, 300_000);
+
+it("kill -9 while copies are dropped: nothing is lost, and the next start continues", async () => {
+  using folder = createTempFolder();
+  const dataDir = folder.path;
+  const eventIds: string[] = [];
+  const one = { STELE_TRANSACTION_EVENTS_MAX: "1", STELE_LOG_LEVEL: "error" };
+  await withBroker({ dataDir, env: one }, async (client) => {
+    for (const topic of ["k/0", "k/1"]) await client.open(topic);
+    const publish = async (start: number): Promise<void> => {
+      for (let index = start; index < 1_200; index += 16) {
+        eventIds.push((await client.publish(`k/${index % 2}`, `event ${index}`)).eventId);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, (_, start) => publish(start)));
+  });
+  const contents = await withBroker({ dataDir, env: {} }, (client) => readAll(client, eventIds));
+  let dropped = 0;
+  for (let round = 0; round < 4; round += 1) {
+    dropped += await withBroker({ dataDir, env: { ...drops, STELE_LOG_LEVEL: "error" } }, async (client, kill) => {
+      await untilDropped(client, 64);
+      const count = await read(client, "stele_batches_dropped_total");
+      await kill();
+      return count;
+    });
+    expect(dropped).toBeLessThan(eventIds.length);
+  }
+  await withBroker({ dataDir, env: drops }, async (client) => {
+    const last = Math.max(...eventIds.map((eventId) => Number(eventId.split("-")[2])));
+    await until("the rest is dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
+      timeoutMs: patienceMs,
+    });
+    expect(await read(client, "stele_batches_dropped_total")).toBeLessThan(eventIds.length - 4 * 64 + 1);
+    expect(await readAll(client, eventIds)).toEqual(contents);
+  });
+  expect(await stele("scrub", "--data-dir", dataDir)).toMatchObject({ code: 0 });
+}, 300_000);
