@@ -43,7 +43,7 @@ async function readAll(client: Client, eventIds: readonly string[]): Promise<Rea
   return contents;
 }
 
-const untilDropped = (client: Client, atLeast: number): Promise<void> =>
+const untilDropped = (client: Client, atLeast: number): Promise<unknown> =>
   until(`${atLeast} batches are dropped`, async () => (await read(client, "stele_batches_dropped_total")) >= atLeast, {
     timeoutMs: patienceMs,
   });
