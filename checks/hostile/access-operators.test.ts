@@ -1,7 +1,7 @@
 import { adminOperations, adminPath } from "@stele/wire";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
-import { clients, codes, insufficient, refused } from "./support/access-table.ts";
+import { clients, codes, insufficient, refused, unknown as unknownNames } from "./support/access-table.ts";
 import { AccessWorld, type CredentialName } from "./support/access-world.ts";
 
 let world: AccessWorld;
@@ -68,6 +68,22 @@ describe("operators' pages", () => {
       expect(answer.json(), names[index]).toEqual({ status: "ready" });
     }
     expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
+  });
+
+  it("everybody learns of its own rights alone, and nobody without a right credential", async () => {
+    const ask = { method: "GET", path: "/access" } as const;
+    const answers = await Promise.all(unknownNames.map((name) => world.http(name).send(ask)));
+    for (const [index, name] of unknownNames.entries())
+      expect([answers[index]?.status, answers[index]?.json()], name).toMatchObject([401, { code: 100_701 }]);
+    for (const name of clients) {
+      const rights = (await world.http(name).send(ask)).json() as { readonly actions: readonly string[] };
+      expect(rights.actions, name).not.toContain("admin");
+      expect(rights, name).toMatchObject({ principal: expect.any(String), serves: ["clients"] });
+    }
+    const admin = { actions: expect.arrayContaining(["admin"]) };
+    expect((await world.http("admin").send(ask)).json()).toMatchObject({ ...admin, serves: ["clients"] });
+    const there = (await world.http("admin", world.operators).send(ask)).json();
+    expect(there).toMatchObject({ ...admin, serves: ["operators"] });
   });
 
   it("the documents are served without a key, at both ports, and AsyncAPI names the credentials of each server", async () => {

@@ -122,6 +122,7 @@ describe("the event loop under every request", () => {
     "/admin/v1/sessions?limit=500",
     "/admin/v1/blocks?limit=500",
     "/admin/v1/figures",
+    "/access",
     "/health/live",
     "/health/ready",
     "/metrics",

@@ -156,6 +156,7 @@ describe("a foreign web page", () => {
   it.each([
     "/",
     "/metrics",
+    "/access",
     "/health/live",
     "/health/ready",
     "/openapi.json",

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
 import { runStele } from "../harness/stele-command.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
 const roles = {
@@ -48,7 +48,11 @@ describe.runIf(canRunChromium)("the console of a broker with access, two ports a
     await page.getByRole("alert").getByText("The broker refused the key").waitFor();
     await giveKey(page, clerk);
     await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.getByText("clerk", { exact: true }).waitFor();
+    const views = page.getByRole("navigation", { name: "Views" }).getByRole("link");
+    expect(await views.allTextContents()).toEqual(["Overview", "Tail"]);
     const form = page.getByRole("region", { name: "Publish" });
+    await unlock(page);
     await form.getByRole("button", { name: "Publish" }).click();
     await form.getByRole("button", { name: "Open the topic and publish" }).click();
     await form.getByText(/^Committed as/).waitFor();
@@ -73,6 +77,11 @@ describe.runIf(canRunChromium)("the console of a broker with access, two ports a
     const there = await browser.open(`${operatorsUrl()}/console/subscriptions`);
     await giveKey(there, operator);
     await there.getByText("No subscription matches.").waitFor();
+    const views = there.getByRole("navigation", { name: "Views" }).getByRole("link");
+    expect(await views.allTextContents()).toEqual(["Overview", "Subscriptions", "Chain", "Figures", "Cluster"]);
+    await there.goto(`${operatorsUrl()}/console/`);
+    await there.getByText("Ready: the broker takes and delivers events.").waitFor();
+    expect(await there.getByRole("region", { name: "Publish" }).count()).toBe(0);
   });
 
   it("can be linked to from another site, but neither framed nor read", async () => {

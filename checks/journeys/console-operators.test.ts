@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
 
 describe.runIf(canRunChromium)("the console's proofs and views for operators, in Chromium", () => {
   let world: RunningWorld;
@@ -77,6 +77,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     const other = await world.client.subscribe({ topic: "others", url: receiver.url });
     const page = await browser.open(view("subscriptions?prefix=bills"));
     const subject = "subscriptions: topic begins with bills";
+    await unlock(page);
     await page.getByRole("button", { name: `Pause ${subject}` }).click();
     await page
       .getByRole("dialog")
@@ -108,6 +109,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     const dialog = page.getByRole("dialog");
     const exactly = dialog.getByRole("textbox", { name: "Or exactly" });
 
+    await unlock(page);
     await page.getByRole("button", { name: "Skip line" }).click();
     await dialog.getByText(/^1 event will never be delivered/).waitFor();
     await dialog.getByRole("img", { name: "At most 4 events in one part" }).waitFor();
@@ -137,6 +139,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     expect(receiver.accepted().map(({ eventId }) => eventId)).toEqual([...eventIds.slice(2), ...eventIds]);
 
     await page.goto(view("subscriptions?prefix=line"));
+    await unlock(page);
     await page.getByRole("button", { name: "Replay subscriptions: topic begins with line" }).click();
     await dialog.getByText(/^1 subscription\. 4 events will be delivered again/).waitFor();
     await page.context().close();
@@ -163,6 +166,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
       await untilHolds(async () => expect(await other.evaluate("navigator.clipboard.readText()")).toContain("drafted"));
     }
     expect((await world.client.state("drafted")).sequenceNumber).toBe(0);
+    await unlock(other);
     await filled.getByRole("button", { name: "Publish", exact: true }).click();
     await filled.getByText(/^Committed as/).waitFor();
     expect((await world.client.state("drafted")).sequenceNumber).toBe(1);
@@ -277,6 +281,7 @@ async function decoded(page: Page): Promise<void> {
 
 async function openTimeLine(page: Page): Promise<void> {
   await page.getByRole("link", { name: "line" }).click();
+  await unlock(page);
   await page.getByRole("button", { name: "Replay line" }).click();
   await page.getByRole("dialog").getByRole("img", { name: "At most" }).waitFor();
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until, untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
 
 const run = promisify(execFile);
 const shell = async (command: string): Promise<string> => (await run("bash", ["-c", command])).stdout;
@@ -55,6 +55,9 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.getByText("Ready: the broker takes and delivers events.").waitFor();
     await page.getByText(/^up to block \d+$/).waitFor();
     const form = page.getByRole("region", { name: "Publish" });
+    await form.getByText("Read-only: unlock changes first").waitFor();
+    expect(await form.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+    await unlock(page);
     await form.getByLabel("Topic").fill("orders/it's new");
     await form.getByRole("textbox", { name: "Content" }).fill('{"order": 12345678901234567890, "by":');
     await form.getByLabel("The content is JSON").check();
@@ -166,6 +169,8 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     const page = await browser.open(view("subscriptions?prefix=bills"));
     const row = page.getByRole("row", { name: /bills\/#/ });
     await row.getByText("active", { exact: true }).waitFor();
+    expect(await row.getByRole("button", { name: "Pause bills/#" }).isDisabled()).toBe(true);
+    await unlock(page);
     await row.getByRole("button", { name: "Pause bills/#" }).click();
     const dialog = page.getByRole("dialog", { name: "Pause: bills/#" });
     await dialog.getByText(/^0 events wait/).waitFor();
@@ -200,6 +205,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     const page = await browser.open(view(`subscriptions/${id}`));
     await page.getByRole("region", { name: "Last attempts" }).getByText("no disk left").first().waitFor();
     receiver.setBehaviour((_attempt, response) => response.end("{}"));
+    await unlock(page);
     await page.getByRole("button", { name: "Retry now failing" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Retry now" }).click();
     await receiver.waitForCount(1);

@@ -56,6 +56,7 @@ describe("every call is one of the documented interface", () => {
     ],
     ["POST /jsonrpc getEvent", (stele) => stele.getEvent("x")],
     ["POST /jsonrpc getProof", (stele) => stele.getProof("x")],
+    ["GET /access", (stele) => stele.rights()],
     ["GET /health/ready", (stele) => stele.readiness()],
     ["GET /tail", (stele) => stele.subscribe("t").opened()],
     ["GET /admin/v1/subscriptions", (stele) => first(stele.admin.subscriptions())],

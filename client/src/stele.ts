@@ -12,6 +12,7 @@ import {
   type Published,
 } from "./publish.ts";
 import { getReadiness, type Readiness } from "./readiness.ts";
+import { getRights, type Rights } from "./rights.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
 import { callRpc, toBoolean } from "./rpc.ts";
 import { toReceivedEvent, type ReceivedEvent } from "./tail/received-event.ts";
@@ -110,6 +111,11 @@ export class Stele {
   /** Whether the broker's groups can serve, and why not. It is not repeated: the answer may be no good news, but it is one. */
   readiness(options: CallOptions = {}): Promise<Readiness> {
     return getReadiness(this.#door, { ...options, groupId: options.groupId ?? this.#options.groupId });
+  }
+
+  /** What this client may do with its key. */
+  rights(options: CallOptions = {}): Promise<Rights> {
+    return getRights(this.#door, options);
   }
 
   /**

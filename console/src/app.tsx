@@ -3,7 +3,9 @@ import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { consolePath } from "./broker/addresses.ts";
 import { KeyDialog } from "./broker/key-dialog.tsx";
+import { LockButton } from "./broker/lock-button.tsx";
 import { useSession, useSessionState, useStele } from "./broker/session-context.tsx";
+import { isOffered, useRights } from "./broker/use-rights.ts";
 import { ClusterPage } from "./cluster/cluster-page.tsx";
 import { EventPage } from "./inspector/event-page.tsx";
 import { OverviewPage } from "./overview/overview-page.tsx";
@@ -75,6 +77,8 @@ function useFreshAnswers(): void {
 
 function Header(): ReactNode {
   const [location] = useLocation();
+  const rights = useRights();
+  const offered = views.filter(({ action }) => action === undefined || isOffered(rights, action));
   const isCurrent = (path: string): boolean => (path === "/" ? location === "/" : location.startsWith(path));
   return (
     <header>
@@ -82,13 +86,15 @@ function Header(): ReactNode {
         Stele
       </Link>
       <nav aria-label="Views">
-        {views.map(({ name, address }) => (
+        {offered.map(({ name, address }) => (
           <Link key={address} href={address} aria-current={isCurrent(address) ? "page" : undefined}>
             {name}
           </Link>
         ))}
       </nav>
       <Palette />
+      <LockButton />
+      {rights?.principal === undefined ? null : <p className="quiet-text principal">{rights.principal}</p>}
       <ForgetKey />
     </header>
   );

@@ -1,9 +1,16 @@
 /** What the header and the palette name. */
-export const views = [
+export const views: readonly View[] = [
   { name: "Overview", address: "/" },
-  { name: "Tail", address: "/tail" },
-  { name: "Subscriptions", address: "/subscriptions" },
-  { name: "Chain", address: "/chain" },
-  { name: "Figures", address: "/figures" },
-  { name: "Cluster", address: "/cluster" },
-] as const;
+  { name: "Tail", address: "/tail", action: "subscribe" },
+  { name: "Subscriptions", address: "/subscriptions", action: "admin" },
+  { name: "Chain", address: "/chain", action: "admin" },
+  { name: "Figures", address: "/figures", action: "admin" },
+  { name: "Cluster", address: "/cluster", action: "admin" },
+];
+
+interface View {
+  readonly name: string;
+  readonly address: string;
+  /** The right without which it shows nothing. */
+  readonly action?: string;
+}

@@ -1,3 +1,4 @@
+import type { CallerRights } from "./access/caller-rights.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import { findReceiver } from "../domain/receiver.ts";
 import type { Topic } from "../domain/topic.ts";
@@ -177,6 +178,11 @@ export class AuditedBroker implements Broker {
     const listed = await this.#ask(audited, () => this.#calls.listSkippedEntries(caller, call));
     this.#trail.looked(caller, audited.action, audited.subject);
     return listed;
+  }
+
+  /** Whoever is refused was written down at its log-in. */
+  rightsOf(caller: Caller): CallerRights {
+    return this.#calls.rightsOf(caller);
   }
 
   health(caller: Caller): readonly GroupHealth[] {

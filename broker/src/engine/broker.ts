@@ -12,6 +12,7 @@ import type { ChainProof } from "../ports/chain-proof.ts";
 import type { NotifiedOrigin } from "../ports/sink.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
 import type { Caller, Principal } from "./access/caller.ts";
+import type { CallerRights } from "./access/caller-rights.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
 import type { KeySession, ReleaseCall } from "./key-session.ts";
@@ -386,6 +387,8 @@ export interface Broker {
   listSubscriptions(caller: Caller): Promise<readonly NodeListing[]>;
   /** Also of a group that is not up. */
   listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
+  /** Who the caller is, and what it may do, be it with some topics alone. @throws BrokerError 100701, 200207. */
+  rightsOf(caller: Caller): CallerRights;
   health(caller: Caller): readonly GroupHealth[];
   /** Undefined where this process has the store alone. */
   node(caller: Caller): NodeHealth | undefined;

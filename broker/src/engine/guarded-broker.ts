@@ -1,4 +1,6 @@
+import { ruleActions } from "@stele/wire";
 import { BrokerError } from "@stele/wire";
+import type { CallerRights } from "./access/caller-rights.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { Access } from "./access/access.ts";
@@ -244,6 +246,15 @@ export class GuardedBroker implements Broker {
   async listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult> {
     this.#options.access.authorize(caller, "administer", { groupId: call.groupId });
     return this.#options.skippedEntries.list(call);
+  }
+
+  rightsOf(caller: Caller): CallerRights {
+    const { access } = this.#options;
+    access.admit(caller);
+    const { principal } = caller;
+    const [name, expiresAt] =
+      principal.kind === "known" ? [principal.id, principal.expiresAt] : ([undefined, undefined] as const);
+    return { principal: name, expiresAt, actions: ruleActions.filter((action) => access.allowsSome(caller, action)) };
   }
 
   /** A node that refuses everybody is not ready, so that a load balancer takes another one. */

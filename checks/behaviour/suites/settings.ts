@@ -39,6 +39,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
 
     it.each([
       "/admin/listSubscription",
+      "/access",
       "/health/live",
       "/health/ready",
       "/metrics",

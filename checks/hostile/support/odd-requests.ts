@@ -183,6 +183,7 @@ function admin(values: OddValues): HttpRequest {
     "/admin/v1/roles",
     `/admin/v1/topics/${encodeURIComponent(wellFormed(values.text(queryTextMax)))}/events`,
     "/health/ready",
+    "/access",
     "/health/live",
     "/metrics",
     "/openapi.json",

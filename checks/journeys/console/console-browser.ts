@@ -24,6 +24,12 @@ const looks = [
   { name: "dark-narrow", colorScheme: "dark", viewport: { width: 390, height: 780 } },
 ] as const;
 
+/** A page is read-only until somebody unlocks it, also after it was loaded again. */
+export async function unlock(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Unlock changes" }).click();
+  await page.getByRole("button", { name: "Lock changes", exact: true }).waitFor();
+}
+
 /** A Chromium whose pages are watched for everything that a console must not do. */
 export class ConsoleBrowser implements AsyncDisposable {
   readonly #browser: Browser;

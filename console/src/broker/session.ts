@@ -15,6 +15,8 @@ export interface SessionState {
   readonly hasKey: boolean;
   /** Whether the broker wants another key than it got. */
   readonly isKeyWanted: boolean;
+  /** Whether a person has allowed changes in this tab. */
+  readonly isUnlocked: boolean;
 }
 
 /** The calls of this tab, with the key that a person gave. */
@@ -38,6 +40,10 @@ export class Session {
     this.#change(toState(key));
   }
 
+  setUnlocked(isUnlocked: boolean): void {
+    this.#change({ ...this.#state, isUnlocked });
+  }
+
   /** Asks for a key if a call failed for want of one. */
   noteFailure(error: unknown): void {
     if (!(error instanceof SteleError) || error.code !== credentialRefused || this.#state.isKeyWanted) return;
@@ -51,5 +57,10 @@ export class Session {
 }
 
 function toState(key: string | undefined): SessionState {
-  return { stele: new Stele({ url: brokerUrl, key, retries }), hasKey: key !== undefined, isKeyWanted: false };
+  return {
+    stele: new Stele({ url: brokerUrl, key, retries }),
+    hasKey: key !== undefined,
+    isKeyWanted: false,
+    isUnlocked: false,
+  };
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { isOffered, useRights } from "../broker/use-rights.ts";
 import { Page } from "../ui/page.tsx";
 import { Greeting } from "./greeting.tsx";
 import { HealthCard } from "./health-card.tsx";
@@ -10,6 +11,7 @@ import { isEmptyBroker } from "./is-empty-broker.ts";
 
 export function OverviewPage(): ReactNode {
   const stele = useStele();
+  const rights = useRights();
   const { data: wasEmpty } = useQuery({
     queryKey: ["empty"],
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
@@ -23,7 +25,7 @@ export function OverviewPage(): ReactNode {
           <HealthCard />
           {wasEmpty === false ? <NewestEvents /> : null}
         </div>
-        <PublishForm />
+        {isOffered(rights, "publish") ? <PublishForm /> : null}
       </div>
     </Page>
   );

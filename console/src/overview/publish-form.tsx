@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { isJson as isJsonText } from "../inspector/json-tokens.ts";
+import { useLock } from "../broker/use-rights.ts";
 import { Failure } from "../ui/failure.tsx";
 import type { Draft } from "./commands.ts";
 import { DraftCommands } from "./draft-commands.tsx";
@@ -13,6 +14,7 @@ const example: Draft = { topic: "hello/world", content: "Hello, chain!", isJson:
 export function PublishForm(): ReactNode {
   const [draft, setDraft] = useState(() => readFragment(location.hash) ?? example);
   const { mutate, isPending, data, error } = usePublish();
+  const lock = useLock();
   const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const submit = (event: FormEvent): void => {
@@ -54,10 +56,10 @@ export function PublishForm(): ReactNode {
           {problem}
         </p>
         <div className="bar">
-          <button type="submit" disabled={isPending || problem !== undefined}>
+          <button type="submit" disabled={isPending || problem !== undefined || lock !== undefined}>
             {isTopicMissing(error) ? "Open the topic and publish" : "Publish"}
           </button>
-          <p role="status">{isPending ? "Waiting for the block …" : null}</p>
+          <p role="status">{isPending ? "Waiting for the block …" : lock}</p>
         </div>
         {isPending ? null : <Failure error={error} />}
         {data === undefined || isPending || error !== null ? null : (

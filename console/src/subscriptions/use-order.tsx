@@ -1,5 +1,6 @@
 import type { OrderTarget } from "@stele/client";
 import { type ReactNode, useState } from "react";
+import { useLock } from "../broker/use-rights.ts";
 import { OrderDialog } from "./order-dialog.tsx";
 import { type ConsoleOrder, orderTitles } from "./orders.ts";
 
@@ -52,6 +53,7 @@ export interface OrderButtonsProps {
 }
 
 export function OrderButtons({ orders, names, target, subject }: OrderButtonsProps): ReactNode {
+  const lock = useLock();
   return (
     <div className="buttons">
       {names.map((name) => (
@@ -59,6 +61,8 @@ export function OrderButtons({ orders, names, target, subject }: OrderButtonsPro
           key={name}
           type="button"
           className="quiet"
+          disabled={lock !== undefined}
+          title={lock}
           aria-label={`${orderTitles[name]} ${subject}`}
           onClick={() => orders.ask({ name, target, subject })}
         >

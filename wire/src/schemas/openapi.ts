@@ -213,6 +213,21 @@ const readinessSchema = {
 
 const anyObject = { type: "object" };
 
+const accessSchema = {
+  type: "object",
+  required: ["actions", "serves"],
+  properties: {
+    principal: { type: "string", description: "Absent where nobody logs in." },
+    expiresAt: { type: "string", format: "date-time", description: "When the credential ends; absent for never." },
+    actions: { type: "array", items: { type: "string" }, description: "As in the rules of docs/access.md." },
+    serves: {
+      type: "array",
+      items: { type: "string", enum: ["clients", "operators"] },
+      description: "Whose calls are at this port.",
+    },
+  },
+};
+
 const adminPaths = {
   "/admin/listSubscription": toGet("listSubscription", "Every subscription, by node and identifier.", {
     200: toAnswer(subscriptionListingSchema, "listSubscription"),
@@ -242,6 +257,11 @@ const adminPaths = {
       parameters: [{ name: "groupId", in: "query", required: false, schema: { type: "string" } }],
     },
   },
+  "/access": toGet("access", "Who the caller is, and what it may do.", {
+    200: toJsonResponse("Its rights; each may be to some topics alone.", accessSchema),
+    401: toJsonResponse("The credential is missing or wrong.", anyObject),
+    503: toJsonResponse("Who the caller is cannot be found out at the moment.", anyObject),
+  }),
   "/metrics": toGet("metrics", "Metrics in the Prometheus text format.", {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
   }),

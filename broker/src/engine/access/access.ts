@@ -1,4 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
+import type { RuleAction } from "../../domain/access-rule.ts";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
 import type { StoredQuota, StoredThing } from "../../domain/quota.ts";
 import {
@@ -125,6 +126,11 @@ export class Access {
   /** Whether somebody who is admitted has a right. */
   isAllowed(caller: Caller, action: Action, { groupId, topic }: Named): boolean {
     return this.#policy.allows(caller, action, { groupId: orDefaultGroup(groupId, this.#defaultGroupId), topic });
+  }
+
+  /** Whether somebody who is admitted has a right to some topics at least. */
+  allowsSome(caller: Caller, action: RuleAction): boolean {
+    return this.#policy.allows(caller, action === "admin" ? "administer" : action, everything);
   }
 
   /** Whether the caller may be connected. @throws BrokerError 100701, 200207. */

@@ -1,3 +1,4 @@
+import type { CallerRights } from "../access/caller-rights.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import { toClientsId, type SubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
@@ -193,6 +194,10 @@ export class TenantBroker implements Broker {
 
   listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult> {
     return this.#real.listSkippedEntries(caller, call);
+  }
+
+  rightsOf(caller: Caller): CallerRights {
+    return this.#real.rightsOf(caller);
   }
 
   health(caller: Caller): readonly GroupHealth[] {

@@ -49,6 +49,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     getProof: (call) => calls.getProof(caller, call),
     listSubscriptions: () => calls.listSubscriptions(caller),
     listSkippedEntries: (call) => calls.listSkippedEntries(caller, call),
+    rightsOf: () => calls.rightsOf(caller),
     health: () => calls.health(caller),
     node: () => calls.node(caller),
     authenticate: (credential, origin) => calls.authenticate(credential, origin),

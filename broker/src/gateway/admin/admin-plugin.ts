@@ -8,6 +8,7 @@ import { AnswerStream } from "../in-flight/answer-stream.ts";
 import type { FindHolding } from "../in-flight/in-flight.ts";
 import { consolePath, wantsPage } from "../shared/console-path.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
+import { statusOf } from "../shared/status-of.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { addVary } from "../shared/vary.ts";
 import type { AsyncApiPage } from "./async-api.ts";
@@ -69,6 +70,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
       groupId: queryOf(request).get("groupId") ?? undefined,
     }),
   );
+  app.get("/access", (request, reply) => sendRights(reply, { ...options, caller: callerOf(request) }));
   app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
   app.get("/asyncapi.json", (request, reply) => sendJson(reply, options.asyncApi.render(request.headers.host)));
   // Under a context segment Fastify serves it with and without the last slash.
@@ -151,6 +153,19 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   if (!mayInspect(options.broker, caller)) return sendJson(reply, { status });
   const node = options.broker.node(caller);
   return sendJson(reply, { status, node, listeners: options.listeners?.(), groups });
+}
+
+/** What the caller may do. It changes nothing, and tells nobody about another one. */
+function sendRights(reply: FastifyReply, { broker, caller, logger, audience }: AdminOptions & Called): FastifyReply {
+  try {
+    const { principal, expiresAt, actions } = broker.rightsOf(caller);
+    const serves = audience === undefined ? (["clients", "operators"] as const) : [audience];
+    const until = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() };
+    reply.header("cache-control", "no-store");
+    return sendJson(reply, { ...(principal !== undefined && { principal }), ...until, actions, serves });
+  } catch (error) {
+    return sendFailure(reply.status(statusOf(error)), error, { logger, operation: "access" });
+  }
 }
 
 function mayInspect(broker: Broker, caller: Caller): boolean {

@@ -22,6 +22,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     getProof: refuse("getProof"),
     listSubscriptions: refuse("listSubscriptions"),
     listSkippedEntries: refuse("listSkippedEntries"),
+    rightsOf: () => ({ principal: undefined, expiresAt: undefined, actions: [] }),
     health: () => [],
     node: () => undefined,
     authenticate: () => anonymous,

@@ -1,0 +1,20 @@
+import type { ReactNode } from "react";
+import { useSession, useSessionState } from "./session-context.tsx";
+import { isOffered, useRights } from "./use-rights.ts";
+
+/** A tab is read-only until somebody unlocks it, so that a look around changes nothing by a slip. */
+export function LockButton(): ReactNode {
+  const session = useSession();
+  const { isUnlocked } = useSessionState();
+  const rights = useRights();
+  if (!isOffered(rights, "publish") && !isOffered(rights, "admin")) return null;
+  return (
+    <button
+      type="button"
+      className={isUnlocked ? "quiet unlocked" : "quiet"}
+      onClick={() => session.setUnlocked(!isUnlocked)}
+    >
+      {isUnlocked ? "Lock changes" : "Unlock changes"}
+    </button>
+  );
+}
