@@ -1,4 +1,5 @@
 import type { EventId } from "@stele/wire";
+import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
 import type { SubscriptionId } from "./subscription.ts";
 import type { TopicName } from "./topic-name.ts";
@@ -28,18 +29,25 @@ export function toLetterReason(text: string): string {
   return text.replaceAll("\0", "").slice(0, reasonCharactersMax);
 }
 
-/** Reason of a dead letter that some node is delivering again. */
-const takenReason = "a node is delivering it again";
+/** Reason of a dead letter that a node is delivering again, before the identifier of the node. */
+const takenReason = "it is being delivered again by the node ";
 
-/** How long no other node takes a dead letter that one has taken, in milliseconds: longer than an order makes attempts. A node that is killed keeps it so long. */
+/** How long a dead letter is its node's, in milliseconds: longer than an order makes attempts. */
 const takenMsMax = 60_000;
 
-/** A dead letter as it is while a node delivers it again. */
-export function takeLetter(letter: DeadLetter, now: number): DeadLetter {
-  return { ...letter, attempts: letter.attempts + 1, reason: takenReason, failedAt: now };
+export interface Taking {
+  readonly nodeId: NodeId;
+  readonly now: number;
 }
 
-/** Whether another node may be delivering it. Nodes have clocks of their own, so a time to come counts as well. */
-export function isTaken({ reason, failedAt }: DeadLetter, now: number): boolean {
-  return reason === takenReason && Math.abs(now - failedAt) < takenMsMax;
+/** A dead letter as it is while a node delivers it again. */
+export function takeLetter(letter: DeadLetter, { nodeId, now }: Taking): DeadLetter {
+  return { ...letter, attempts: letter.attempts + 1, reason: takenReason + nodeId, failedAt: now };
+}
+
+/** The node, other than this one, that may be delivering it, if it still lives. Nodes have clocks of their own, so a time to come counts as well. */
+export function findTaker({ reason, failedAt }: DeadLetter, { nodeId, now }: Taking): string | undefined {
+  if (!reason.startsWith(takenReason) || Math.abs(now - failedAt) >= takenMsMax) return undefined;
+  const taker = reason.slice(takenReason.length);
+  return taker === nodeId ? undefined : taker;
 }

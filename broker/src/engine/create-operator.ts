@@ -13,7 +13,7 @@ import { TopicFinder, type TopicFinderOptions } from "./operate/topic-finder.ts"
 import type { EventQuery } from "./query/event-query.ts";
 
 type Parts = SubscriptionFinderOptions &
-  Omit<SubscriptionOperatorOptions, "places"> &
+  Omit<SubscriptionOperatorOptions, "places" | "listNodes"> &
   Omit<GuardedOperatorOptions, "finder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions" | "listNodes"> &
   SessionFinderOptions &
   TopicFinderOptions;
@@ -30,15 +30,16 @@ interface OperatorParts extends Parts {
 export function createOperator(parts: OperatorParts): Operator {
   const places = new Places(parts);
   const { nodes, trail } = parts;
+  const listNodes = nodes && (() => nodes.coordinator.listNodes());
   const guarded = new GuardedOperator({
     ...parts,
     finder: new SubscriptionFinder(parts),
-    orders: createOrders(new SubscriptionOperator({ ...parts, places }), trail),
+    orders: createOrders(new SubscriptionOperator({ ...parts, places, listNodes }), trail),
     roleOrders: new RoleOrders(parts),
     sessions: new SessionFinder(parts),
     topics: new TopicFinder(parts),
     blocks: new BlockFinder(parts),
-    listNodes: nodes && (() => nodes.coordinator.listNodes()),
+    listNodes,
   });
   return trail === undefined ? guarded : new AuditedOperator(guarded, trail);
 }

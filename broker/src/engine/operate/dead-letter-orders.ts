@@ -1,6 +1,14 @@
 import { BrokerError, formatEventId, parseEventId, quote } from "@stele/wire";
-import { type DeadLetter, deadLettersMax, isTaken, takeLetter, toLetterReason } from "../../domain/dead-letter.ts";
+import {
+  type DeadLetter,
+  deadLettersMax,
+  findTaker,
+  type Taking,
+  takeLetter,
+  toLetterReason,
+} from "../../domain/dead-letter.ts";
 import { isCloudEvent } from "../../domain/delivery-options.ts";
+import type { ClusterNode } from "../../domain/node.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
@@ -24,7 +32,9 @@ export interface DeadLetterOrdersOptions
   readonly eventIds: EventIds;
   readonly access: Pick<Access, "receiverOf" | "namesFor" | "mayDeliver" | "callbackTurnOf">;
   readonly progressWriter: Pick<ProgressWriter, "flush">;
-  readonly ownership: Pick<Ownership, "isShared">;
+  readonly ownership: Pick<Ownership, "owner">;
+  /** Undefined where this process has the store alone. */
+  readonly listNodes: (() => Promise<readonly ClusterNode[]>) | undefined;
   /** Whether this node attempts deliveries; it does if left out. */
   readonly deliveries?: "active" | "paused" | undefined;
 }
@@ -83,7 +93,8 @@ export class DeadLetterOrders {
   }
 
   async #discard(due: readonly DeadLetter[]): Promise<Done> {
-    if (this.#isAnyTaken(due)) throw anotherRuns();
+    const taking = await this.#findTaking();
+    if (taking !== undefined && (await this.#isAnyTaken(due, taking))) throw anotherRuns();
     const events = await this.#options.store.deadLetters.remove(due);
     this.#options.metrics.deadLetters("discarded", events);
     return { events };
@@ -125,18 +136,27 @@ export class DeadLetterOrders {
     return { events, ...(failure !== undefined && { failure }) };
   }
 
-  #isAnyTaken(letters: readonly DeadLetter[]): boolean {
-    const { ownership, clock } = this.#options;
-    return ownership.isShared && letters.some((letter) => isTaken(letter, clock.now()));
+  /** Whether a node that lives has taken one. */
+  async #isAnyTaken(letters: readonly DeadLetter[], taking: Taking): Promise<boolean> {
+    const takers = new Set(letters.flatMap((letter) => findTaker(letter, taking) ?? []));
+    const nodes = takers.size === 0 ? [] : ((await this.#options.listNodes?.()) ?? []);
+    return nodes.some(({ id }) => takers.has(id));
   }
 
   /** Undefined where another node has it. A process alone keeps other orders away by itself, and its kill leaves nothing taken. */
   async #take(letter: DeadLetter): Promise<DeadLetter | undefined> {
-    const { ownership, store, clock } = this.#options;
-    if (!ownership.isShared) return letter;
-    if (this.#isAnyTaken([letter])) return undefined;
-    const taken = takeLetter(letter, clock.now());
-    return (await store.deadLetters.replace(letter, taken)) ? taken : undefined;
+    const taking = await this.#findTaking();
+    if (taking === undefined) return letter;
+    if (await this.#isAnyTaken([letter], taking)) return undefined;
+    const taken = takeLetter(letter, taking);
+    return (await this.#options.store.deadLetters.replace(letter, taken)) ? taken : undefined;
+  }
+
+  /** Undefined where this process has the store alone. @throws BrokerError 200207. */
+  async #findTaking(): Promise<Taking | undefined> {
+    const { ownership, clock } = this.#options;
+    const nodeId = await ownership.owner();
+    return nodeId && { nodeId, now: clock.now() };
   }
 
   /** As it was: whether the receiver has the event is not known. */
@@ -195,6 +215,6 @@ export class DeadLetterOrders {
 }
 
 function anotherRuns(): BrokerError {
-  const details = "another order for its dead letters runs, or ran less than a minute ago at a node that was killed";
+  const details = "another order for its dead letters runs: try again when it has ended";
   return new BrokerError("subscriptionHeld", { details });
 }
