@@ -1,0 +1,258 @@
+import { createHmac } from "node:crypto";
+import { expect } from "vitest";
+import { type Attempt, accept, type Receiver, startReceiver } from "../../../harness/receiver.ts";
+import { operatedTopic, type Orders, sequenceOf } from "./orders.ts";
+
+/** What subjects know of the load. */
+export interface Load {
+  /** Identifiers of acknowledged events. */
+  readonly eventIds: readonly string[];
+  /** When the first was published. */
+  readonly startedAt: number;
+}
+
+/** A subscription to which orders are given, and what must be true of its receiver in the end. */
+export abstract class Subject implements AsyncDisposable {
+  protected readonly orders: Orders;
+  protected readonly load: Load;
+  protected readonly receiver: Receiver;
+  /** Of the orders that it is given. */
+  abstract readonly orderNames: readonly string[];
+  #id = "";
+  #turn = 0;
+
+  constructor(parts: { readonly orders: Orders; readonly load: Load; readonly receiver: Receiver }) {
+    ({ orders: this.orders, load: this.load, receiver: this.receiver } = parts);
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  /** Orders in the turns in which they are given. */
+  abstract readonly turns: readonly (() => Promise<unknown>)[];
+  protected abstract readonly parameters: object;
+  /** Every event of the topic, in order. */
+  abstract check(eventIds: readonly string[]): void;
+
+  /** Brings it to where nothing waits any more. */
+  async end(): Promise<boolean> {
+    return (await this.give("resume"))?.status === 200;
+  }
+
+  async subscribe(): Promise<void> {
+    this.#id = await this.orders.subscribe({ url: this.receiver.url, ...this.parameters });
+  }
+
+  async next(): Promise<void> {
+    await this.turns[this.#turn++ % this.turns.length]?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.receiver[Symbol.asyncDispose]();
+  }
+
+  protected give(name: string, body?: object, what = name) {
+    return this.orders.give(this.id, { name, what, ...(body && { body }) });
+  }
+
+  protected async pauseAndResume(): Promise<void> {
+    await this.give("pause");
+    await this.give("resume");
+  }
+
+  protected pickEvent(): string {
+    return this.load.eventIds.length === 0 ? "OFFSET_FIRST" : this.orders.random.pick(this.load.eventIds);
+  }
+
+  /** Matching events that wait. */
+  async findLag(): Promise<number> {
+    return (await this.orders.get<{ lag: number }>(`/admin/v1/subscriptions/${this.id}`)).lag;
+  }
+
+  /** Sequences of the operated topic as they came. A ping has none. */
+  get arrived(): readonly number[] {
+    const own = this.load.eventIds[0]?.split("-")[0];
+    return this.receiver.attempts.map(idOf).flatMap((id) => (id.split("-")[0] === own ? [sequenceOf(id)] : []));
+  }
+
+  /** None came before all earlier ones had: repeats go back, and nothing is passed over. */
+  protected expectNothingPassed(eventIds: readonly string[]): void {
+    let newest = 0;
+    for (const sequence of this.arrived) {
+      expect(sequence).toBeLessThanOrEqual(newest + 1);
+      newest = Math.max(newest, sequence);
+    }
+    expect(newest).toBe(eventIds.length);
+  }
+}
+
+/** Held, resumed, tried again, tested, and moved back to each kind of place. */
+export class Moved extends Subject {
+  readonly orderNames = ["first", "eventId", "sequence", "time"]
+    .map((place) => `replay from ${place}`)
+    .concat("pause", "resume", "retry", "test");
+  protected readonly parameters = {};
+  readonly turns = [
+    () => this.give("replay", { from: "OFFSET_FIRST" }, "replay from first"),
+    () => this.pauseAndResume(),
+    () => this.give("replay", { from: this.pickEvent() }, "replay from eventId"),
+    () => this.give("retry"),
+    () => this.give("replay", { from: sequenceOf(this.pickEvent()) || 1 }, "replay from sequence"),
+    () => this.give("test"),
+    () => this.give("replay", { from: this.#pickTime() }, "replay from time"),
+  ];
+
+  check(eventIds: readonly string[]): void {
+    this.expectNothingPassed(eventIds);
+  }
+
+  #pickTime(): string {
+    const { startedAt } = this.load;
+    return new Date(startedAt + this.orders.random.below(Date.now() - startedAt + 1)).toISOString();
+  }
+}
+
+/** Skips one event, or to one of the next few places after the newest that has come. */
+export class Skipped extends Subject {
+  readonly orderNames = ["skip one", "skip to sequence", "skip to eventId"];
+  protected readonly parameters = {};
+  /** Events that an order may have skipped: all before the newest that had come had their fate by then. */
+  readonly #permitted = new Set<number>();
+  #single = 0;
+  readonly turns = [
+    () => this.#skipOne(),
+    () => this.#skipTo((sequence) => sequence, "skip to sequence"),
+    () => this.give("retry"),
+    () => this.#skipTo((sequence) => this.load.eventIds.find((id) => sequenceOf(id) === sequence), "skip to eventId"),
+    () => this.pauseAndResume(),
+  ];
+
+  check(eventIds: readonly string[]): void {
+    const arrived = new Set(this.arrived);
+    const missing = eventIds.map(sequenceOf).filter((one) => !arrived.has(one) && !this.#permitted.has(one));
+    expect(missing.length).toBeLessThanOrEqual(this.#single);
+    const first = [...new Set(this.arrived)];
+    expect(first).toEqual(first.toSorted((a, b) => a - b));
+  }
+
+  #skipOne() {
+    this.#single += 1;
+    return this.give("skip", undefined, "skip one");
+  }
+
+  async #skipTo(toPlace: (sequence: number) => string | number | undefined, what: string): Promise<void> {
+    const newest = Math.max(0, ...this.arrived);
+    const sequence = newest + 1 + this.orders.random.below(3);
+    const to = toPlace(sequence);
+    if (to === undefined) return;
+    for (let one = newest + 1; one <= sequence; one += 1) this.#permitted.add(one);
+    await this.give("skip", { to }, what);
+  }
+}
+
+const places = ["/one", "/two"] as const;
+const secretsOf = (place: string): readonly string[] =>
+  ["first", "second"].map((which) => `whsec_${Buffer.from(`${which} secret of ${place}`).toString("base64")}`);
+
+/** Changes url, secret, format and filter. Each request is signed with a secret that its url had. */
+export class Changed extends Subject {
+  readonly orderNames = ["change format", "change filter", "change url and secret"];
+  protected readonly parameters = { url: this.receiver.url + places[0], secret: secretsOf(places[0])[0] };
+  readonly turns = [
+    () => this.#change({ kind: "JsonRPC", format: "interface" }, "change format"),
+    () => this.#moveTo(places[1]),
+    () => this.#change({ topic: `${operatedTopic}/#` }, "change filter"),
+    () => this.#change({ kind: "RESTful", format: "cloudevents" }, "change format"),
+    () => this.#moveTo(places[0]),
+    () => this.#change({ topic: operatedTopic }, "change filter"),
+    () => this.#change({ kind: "RESTful", format: "interface" }, "change format"),
+  ];
+
+  check(eventIds: readonly string[]): void {
+    this.expectNothingPassed(eventIds);
+    for (const attempt of this.receiver.attempts) {
+      const place = places.find((one) => attempt.path.endsWith(one)) ?? "";
+      const expected = secretsOf(place).map((secret) => sign(secret, attempt));
+      const signatures = String(attempt.headers["webhook-signature"]).split(" ");
+      expect(signatures.some((one) => expected.includes(one))).toBe(true);
+    }
+    expect(new Set(this.receiver.attempts.map(({ path }) => path)).size).toBe(places.length);
+  }
+
+  #change(change: object, what: string) {
+    return this.give("change", change, what);
+  }
+
+  #moveTo(place: (typeof places)[number]) {
+    const secret = this.orders.random.pick(secretsOf(place));
+    return this.#change({ url: this.receiver.url + place, secret }, "change url and secret");
+  }
+}
+
+/** Skips what its receiver refuses, delivers it again, and discards some of it. */
+export class Letters extends Subject {
+  readonly orderNames = ["redeliver all", "redeliver one", "discard one"];
+  protected readonly parameters = { onFailure: "skip", attemptsMax: 2 };
+  /** Events that an order may have discarded. */
+  readonly #discarded = new Set<string>();
+  #isMended = false;
+  readonly turns = [
+    () => this.give("redeliver", { all: true }, "redeliver all"),
+    () => this.#ofOne("redeliver"),
+    () => this.pauseAndResume(),
+    () => this.#ofOne("discard"),
+    () => this.give("retry"),
+  ];
+
+  override async subscribe(): Promise<void> {
+    this.receiver.setBehaviour((attempt, response) => {
+      const isRefused = !this.#isMended && sequenceOf(idOf(attempt)) % 3 === 0 && this.orders.random.fraction() < 0.7;
+      if (isRefused) response.writeHead(500).end();
+      else accept(attempt, response);
+    });
+    await super.subscribe();
+  }
+
+  /** Delivers every dead letter. */
+  override async end(): Promise<boolean> {
+    this.#isMended = true;
+    if (!(await super.end()) || (await this.findLag()) > 0) return false;
+    const answer = await this.give("redeliver", { all: true }, "redeliver all");
+    return answer?.status === 200 && (answer.json() as { letters: { left: number } }).letters.left === 0; // As OpenAPI has it.
+  }
+
+  check(eventIds: readonly string[]): void {
+    const accepted = new Set(this.receiver.accepted().map(({ eventId }) => eventId));
+    expect(eventIds.filter((id) => !accepted.has(id) && !this.#discarded.has(id))).toEqual([]);
+  }
+
+  async #ofOne(name: "redeliver" | "discard"): Promise<void> {
+    const path = `/admin/v1/subscriptions/${this.id}/dead-letters?limit=20`;
+    const page = await this.orders.get<{ items: readonly { eventId: string }[] }>(path).catch(() => undefined);
+    if (page?.items === undefined || page.items.length === 0) return;
+    const { eventId } = this.orders.random.pick(page.items);
+    if (name === "discard") this.#discarded.add(eventId);
+    await this.give(name, { eventId }, `${name} one`);
+  }
+}
+
+const kinds = [Moved, Skipped, Changed, Letters];
+
+/** One subject of each kind, subscribed to nothing yet. */
+export async function createSubjects(orders: Orders, load: Load): Promise<readonly Subject[]> {
+  return Promise.all(kinds.map(async (kind) => new kind({ orders, load, receiver: await startReceiver() })));
+}
+
+/** A CloudEvent has its identifier where the interface has none. */
+function idOf({ event, body }: Attempt): string {
+  // The harness has no place for the form of a CloudEvent.
+  const given = event as Attempt["event"] | undefined;
+  return given?.eventId ?? (JSON.parse(body.toString()) as { id: string }).id;
+}
+
+function sign(secret: string, { headers, body }: Attempt): string {
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  const text = `${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body.toString()}`;
+  return `v1,${createHmac("sha256", key).update(text).digest("base64")}`;
+}
