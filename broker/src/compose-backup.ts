@@ -15,6 +15,7 @@ import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { Logger } from "./lib/logger.ts";
+import { takeForm, toJsonText, WrongForm } from "./lib/output-form.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { HeldFile } from "./store/sql/schema.ts";
@@ -31,6 +32,9 @@ export interface BackupOutcome {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+const formHelp = `
+"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+`;
 const usages = {
   backup: `Usage: stele backup DIR [settings of the broker]
 
@@ -38,16 +42,26 @@ Copies the chain, the store and the keys of a broker, whether it runs or not, to
 backup.json. A broker that runs goes on serving meanwhile. DIR holds keys in clear text: protect it as the data folder.
 
 Give it the settings that the broker is started with, such as --data-dir, on the machine and as the user of the broker.
+${formHelp}
+Examples:
+  stele backup /backups/2026-11-23
+  stele backup /backups/today --data-dir /var/lib/stele -o json
 `,
   restore: `Usage: stele restore DIR [settings of the broker]
 
 Copies a backup that \`stele backup\` made to a new data folder, the one that --data-dir names, and compares each file with its digest. A broker that is
 started there calls no receiver until you run \`stele activate\`: inspect it first.
+${formHelp}
+Examples:
+  stele restore /backups/2026-11-23 --data-dir ./restored
 `,
   activate: `Usage: stele activate [settings of the broker]
 
 Lets the broker of a restored data folder call receivers, from its next start on. Make sure first that the broker which was backed up runs no more:
 both would deliver the same events, and sign with one key.
+${formHelp}
+Examples:
+  stele activate --data-dir ./restored
 `,
 } as const;
 
@@ -65,40 +79,66 @@ export async function runBackupCommand(
   { env }: { readonly env: Environment },
 ): Promise<BackupOutcome> {
   if (argv.some((word) => word === "--help" || word === "-h")) return done(usages[command]);
-  const [target = "", ...rest] = command === "activate" ? ["", ...argv] : argv;
-  if (command !== "activate" && (target === "" || target.startsWith("-"))) {
-    return { exitCode: 2, output: "", problem: usages[command] };
-  }
-  const loaded = loadConfig({ env, argv: rest, readFile: (path) => readFileSync(path, "utf8"), version });
-  if (loaded.status === "refused") return failed(command, loaded.problems.join("\n"), 2);
-  if (loaded.status !== "loaded") return done(loaded.output);
   try {
-    return done(await run[command](loaded.config, target));
+    const { form, words } = takeForm(argv);
+    const [target = "", ...rest] = command === "activate" ? ["", ...words] : words;
+    if (command !== "activate" && (target === "" || target.startsWith("-"))) {
+      return { exitCode: 2, output: "", problem: usages[command] };
+    }
+    const loaded = loadConfig({ env, argv: rest, readFile: (path) => readFileSync(path, "utf8"), version });
+    if (loaded.status === "refused") return failed(command, loaded.problems.join("\n"), 2);
+    if (loaded.status !== "loaded") return done(loaded.output);
+    const { text, result } = await run[command](loaded.config, target);
+    return done(form === "table" ? text : toJsonText(form, result));
   } catch (error) {
-    return failed(command, error instanceof Error ? error.message : String(error), 1);
+    const reason = error instanceof Error ? error.message : String(error);
+    return failed(command, reason, error instanceof WrongForm ? 2 : 1);
   }
 }
 
-const run: Readonly<Record<BackupCommand, (config: Config, target: string) => Promise<string>>> = {
+/** What a command did, for people and for programs. */
+interface Done {
+  readonly text: string;
+  readonly result: object;
+}
+
+const run: Readonly<Record<BackupCommand, (config: Config, target: string) => Promise<Done>>> = {
   backup: async (config, target) => {
     const folder = resolve(config.dataDir);
     if (!existsSync(folder))
       throw new Error(`${folder} does not exist: name the broker's data folder by ${flagName("dataDir")}.`);
     const path = resolve(target);
     const manifest = isInUse(folder) ? await askBroker(folder, path) : await backUpStopped(folder, path);
-    return `${describe(manifest)} in ${path}\n${noteMissing(config)}`;
+    return {
+      text: `${describe(manifest)} in ${path}\n${noteMissing(config)}`,
+      result: toResult(manifest, { folder: path, config }),
+    };
   },
   restore: async (config, from) => {
     const manifest = await restoreBackup(from, config.dataDir, () => Date.now());
     const next = "Its broker calls no receiver until you run `stele activate`.";
-    return `${describe(manifest)} restored to ${resolve(config.dataDir)}\n${next}\n${noteMissing(config)}`;
+    const folder = resolve(config.dataDir);
+    return {
+      text: `${describe(manifest)} restored to ${folder}\n${next}\n${noteMissing(config)}`,
+      result: toResult(manifest, { folder, config }),
+    };
   },
   activate: async (config) => {
-    const marks = letDeliver(resolve(config.dataDir));
-    if (marks === undefined) return `${resolve(config.dataDir)} is no restored folder, or was activated before\n`;
-    return "the broker delivers from its next start on: restart it if it runs\n";
+    const folder = resolve(config.dataDir);
+    const isActivated = letDeliver(folder) !== undefined;
+    const text = isActivated
+      ? "the broker delivers from its next start on: restart it if it runs\n"
+      : `${folder} is no restored folder, or was activated before\n`;
+    return { text, result: { folder, isActivated } };
   },
 };
+
+function toResult(
+  { madeAt, version: madeBy, files }: Manifest,
+  { folder, config }: { readonly folder: string; readonly config: Config },
+): object {
+  return { folder, madeAt, version: madeBy, files, missing: listMissing(config) };
+}
 
 /** Holds the folder meanwhile, so that no broker starts. */
 async function backUpStopped(folder: string, target: string): Promise<Manifest> {
@@ -115,10 +155,14 @@ function describe({ files, madeAt }: Manifest): string {
   return `backup of ${madeAt}: ${files.map(({ name }) => name).join(", ")}, ${bytes} bytes`;
 }
 
-/** What belongs to a broker and is outside its folder. */
-function noteMissing(config: Config): string {
+/** Files that belong to a broker and are outside its folder. */
+function listMissing(config: Config): readonly string[] {
   const keys = groupsOf(config).flatMap(({ signer }) => fileOf(signer) ?? []);
-  const outside = [...(config.secretKeyFile === "" ? [] : [config.secretKeyFile]), ...keys];
+  return [...(config.secretKeyFile === "" ? [] : [config.secretKeyFile]), ...keys];
+}
+
+function noteMissing(config: Config): string {
+  const outside = listMissing(config);
   const files = outside.map((file) => `not in the backup: ${file}; keep a copy of it\n`).join("");
   return isClustered(config) ? `${files}not in the backup: the database; see docs/cluster.md#backup\n` : files;
 }

@@ -6,6 +6,7 @@ import type { Config } from "./config/settings.ts";
 import type { ScrubReport } from "./engine/integrity/scrubber.ts";
 import { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { Logger } from "./lib/logger.ts";
+import { takeForm, toJsonText } from "./lib/output-form.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
@@ -23,7 +24,11 @@ Reads all that the data folder of a broker that does not run holds: each block o
 of its state against its hashes, its index of hashes and logs against its blocks, each event of the index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
 port. A broker that runs does the same by itself, slowly: see the setting scrubPeriodMs.
 
-Give it the settings that the broker is started with, such as --data-dir.
+Give it the settings that the broker is started with, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+
+Examples:
+  stele scrub
+  stele scrub --data-dir ./restored -o json
 
 Exit codes: 0 nothing is damaged; 1 something was, and the answer says whether it is mended; 2 it could not be found out.
 `;
@@ -34,16 +39,21 @@ export async function runScrub(
   { env, log }: { readonly env: Readonly<Record<string, string | undefined>>; readonly log: (line: string) => void },
 ): Promise<ScrubOutcome> {
   if (argv.some((word) => word === "--help" || word === "-h")) return { exitCode: 0, output: usage, problem: "" };
-  const loaded = loadConfig({ env, argv, readFile: (path) => readFileSync(path, "utf8"), version });
-  if (loaded.status === "refused") return failed(loaded.problems.join("\n"));
-  if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
-  const { config, secrets } = loaded;
-  if (isClustered(config)) return failed("nodes that share a database are scrubbed by the one that writes the index");
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
   try {
+    const { form, words } = takeForm(argv);
+    const loaded = loadConfig({ env, argv: words, readFile: (path) => readFileSync(path, "utf8"), version });
+    if (loaded.status === "refused") return failed(loaded.problems.join("\n"));
+    if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
+    const { config, secrets } = loaded;
+    if (isClustered(config)) return failed("nodes that share a database are scrubbed by the one that writes the index");
+    const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
     const reports = await scrub(config, { logger, secrets });
     const exitCode = reports.some(({ damaged }) => damaged > 0) ? 1 : 0;
-    return { exitCode, output: reports.map(toLines).join(""), problem: "" };
+    return {
+      exitCode,
+      output: form === "table" ? reports.map(toLines).join("") : toJsonText(form, reports),
+      problem: "",
+    };
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));
   }

@@ -15,6 +15,7 @@ import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import { groupsOf } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
+import { withProgress } from "./lib/progress.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
@@ -47,7 +48,10 @@ async function changeKeys(command: "key" | "role", argv: readonly string[]): Pro
 }
 
 async function backup(command: BackupCommand, argv: readonly string[]): Promise<void> {
-  const { exitCode, output, problem } = await runBackupCommand(command, argv, { env: process.env });
+  const { exitCode, output, problem } = await withProgress(process.stderr, {
+    name: `stele ${command}`,
+    task: () => runBackupCommand(command, argv, { env: process.env }),
+  });
   process.stdout.write(output);
   process.stderr.write(problem);
   process.exitCode = exitCode;
@@ -55,7 +59,10 @@ async function backup(command: BackupCommand, argv: readonly string[]): Promise<
 
 async function verify(argv: readonly string[]): Promise<void> {
   const { runVerify } = await import("./verify/run-verify.ts"); // A server needs none of it.
-  const { exitCode, output, problem } = await runVerify(argv, { env: process.env });
+  const { exitCode, output, problem } = await withProgress(process.stderr, {
+    name: "stele verify",
+    task: () => runVerify(argv, { env: process.env }),
+  });
   process.stdout.write(output);
   process.stderr.write(problem);
   process.exitCode = exitCode;

@@ -2,24 +2,24 @@ import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { findFreePort } from "./free-port.ts";
 
-/** Forwards connections to another port. A test can cut them. */
+/** Forwards connections to another port, or to one that is chosen for each connection, as a load balancer does. A test can cut them. */
 export class TcpProxy implements AsyncDisposable {
   readonly port: number;
-  readonly #target: number;
+  readonly #target: () => number;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   readonly #farPorts = new Set<number>();
   #isSilent = false;
   #isRefusing = false;
 
-  private constructor(port: number, target: number) {
+  private constructor(port: number, target: () => number) {
     this.port = port;
     this.#target = target;
     this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#take(socket));
   }
 
-  static async start(target: number): Promise<TcpProxy> {
-    const proxy = new TcpProxy(await findFreePort(), target);
+  static async start(target: number | (() => number)): Promise<TcpProxy> {
+    const proxy = new TcpProxy(await findFreePort(), typeof target === "number" ? () => target : target);
     proxy.#server.listen(proxy.port, "127.0.0.1");
     await once(proxy.#server, "listening");
     return proxy;
@@ -66,7 +66,7 @@ export class TcpProxy implements AsyncDisposable {
       near.resetAndDestroy();
       return;
     }
-    const far = connect(this.#target, "127.0.0.1");
+    const far = connect(this.#target(), "127.0.0.1");
     far.once("connect", () => this.#farPorts.add(far.localPort ?? 0));
     const pair = new Pair(near, far);
     this.#pairs.add(pair);

@@ -12,6 +12,7 @@ import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
+import { masked } from "./cli/masked.ts";
 
 const forms = ["table", "json", "ndjson"] as const;
 const folder = createTempFolder();
@@ -42,19 +43,8 @@ function environment(): Record<string, string> {
   return { STELE_URL: world.broker.url, HOME: folder.path };
 }
 
-/** What differs between two runs. */
-function masked(text: string): string {
-  return text
-    .replaceAll(world.broker.url, "http://BROKER")
-    .replaceAll(receiver.url, "http://RECEIVER")
-    .replaceAll(/0x[0-9a-f]{40}\b/g, "0xADDRESS")
-    .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "SUBSCRIPTION")
-    .replaceAll(/\b[0-9a-f]{8}-(\d+)-\d+\b/g, "EVENT-$1")
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
-    .replaceAll(/("(?:createdTimestamp|cursor|cursorBlock|blockNumber|durationMs)": ?)\d+(\.\d+)?/g, "$1N")
-    .replaceAll(/(BLOCK +)\d+/g, "$1N")
-    .replaceAll(/@\d+/g, "@N")
-    .replaceAll(/ {3,}/g, "  ");
+function mask(text: string): string {
+  return masked(text, { [world.broker.url]: "http://BROKER", [receiver.url]: "http://RECEIVER" });
 }
 
 describe.each(forms)("-o %s", (form) => {
@@ -62,15 +52,15 @@ describe.each(forms)("-o %s", (form) => {
   const inForm = (...args: string[]): Promise<CommandRun> => run([...args, "-o", form]);
   const shown = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await inForm(...args);
-    expect({ code, stderr: masked(stderr).replaceAll(/watching .*\n/g, "") }).toEqual({ code: 0, stderr: "" });
-    return masked(stdout);
+    expect({ code, stderr: mask(stderr).replaceAll(/watching .*\n/g, "") }).toEqual({ code: 0, stderr: "" });
+    return mask(stdout);
   };
 
   it("opens, publishes, shows and tails", async () => {
     expect(await shown("topics", "open", topic)).toMatchSnapshot("topics open");
     expect(await shown("pub", topic, '{"order":1}', "--ext", "svc-format=json")).toMatchSnapshot("pub");
     const lines = await run(["pub", topic, "-o", form, "--once"], { input: "2\n\n3 \u{1b}[2J\r\n" });
-    expect(masked(lines.stdout)).toMatchSnapshot("pub lines");
+    expect(mask(lines.stdout)).toMatchSnapshot("pub lines");
     expect(await shown("tail", topic, "--after", "OFFSET_FIRST", "-n", "3")).toMatchSnapshot("tail");
     expect(await shown("topics", "show", topic)).toMatchSnapshot("topics show");
     const { value: event } = await stele.admin.events(topic).next();
@@ -93,7 +83,7 @@ describe.each(forms)("-o %s", (form) => {
 
   it("measures, and finds a broker well", async () => {
     const bench = await inForm("bench", `bench/${form}`, "--events", "20", "--concurrency", "4");
-    expect(masked(bench.stdout.replaceAll(/\d+(\.\d+)?/g, "N"))).toMatchSnapshot("bench");
+    expect(mask(bench.stdout.replaceAll(/\d+(\.\d+)?/g, "N"))).toMatchSnapshot("bench");
     const doctor = await shown("doctor");
     expect(doctor.replaceAll(/block \d+ of \d+/g, "block N of N")).toMatchSnapshot("doctor");
     expect(await shown("doctor", "--data-dir", world.dataDir)).toContain("GiB are free in");
@@ -109,7 +99,7 @@ describe.each(forms)("-o %s", (form) => {
     const args = ["listen", topic, "--forward", receiver.url, "--after", "OFFSET_FIRST", "--secret-file", secretFile];
     const { code, stdout } = await run([...args, "-n", "1", "-o", form]);
     expect(code).toBe(0);
-    expect(masked(stdout).replace(/("ms": ?|200 +)\d+/, "$1N")).toMatchSnapshot("listen");
+    expect(mask(stdout).replace(/("ms": ?|200 +)\d+/, "$1N")).toMatchSnapshot("listen");
     const [{ body, headers } = { body: "", headers: {} }] = receiver.attempts;
     expect(await verifyWebhook(body, headers, "a secret")).toMatchObject({ kind: "event", events: [{ topic }] });
   });
@@ -134,7 +124,7 @@ describe.each(forms)("-o %s", (form) => {
     });
     const lines = await run(["pub", "nowhere", "-o", form], { input: "x\n" });
     expect(lines).toMatchObject({ code: 1, stderr: "stele: 1 of 1 events were not published\n" });
-    expect(masked(lines.stdout)).toMatchSnapshot("pub failed");
+    expect(mask(lines.stdout)).toMatchSnapshot("pub failed");
   });
 });
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Stele, SteleError } from "@stele/client";
@@ -232,6 +233,39 @@ describe("a tail", () => {
     await stele().publish("restart", "3");
     expect(await afterKill).toBe("3");
     await events.return?.();
+  });
+
+  it("ends its loop without an error when it is closed, also between two connections", async () => {
+    const stele = new Stele({ url: `http://127.0.0.1:${proxy.port}` });
+    await stele.open("closed");
+    const tail = stele.subscribe("closed");
+    await tail.opened();
+    const waiting = tail[Symbol.asyncIterator]().next();
+    tail.close();
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    for await (const _event of tail) throw new Error("a closed tail gives no events");
+    const losing = new AbortController();
+    const isLost = once(losing.signal, "abort");
+    const far = stele.subscribe("closed", { onReconnect: () => losing.abort() });
+    await far.opened();
+    const next = far[Symbol.asyncIterator]().next();
+    proxy.refuse();
+    await isLost;
+    far.close();
+    expect(await next).toEqual({ done: true, value: undefined });
+    proxy.restore();
+  });
+
+  it("gives CloudEvents with all digits of their numbers", async () => {
+    const stele = new Stele({ url: world.broker.url });
+    await stele.open("ce");
+    const data = '{"n":12345678901234567890}';
+    const { eventId } = await stele.publish("ce", data, { extensions: { "svc-format": "json", "svc-colour": "red" } });
+    for await (const event of stele.subscribeCloudEvents("ce", { after: "OFFSET_FIRST" })) {
+      expect(event.text).toContain(`"data":${data}`);
+      expect(event.json()).toMatchObject({ specversion: "1.0", id: eventId, subject: "ce", colour: "red" });
+      break;
+    }
   });
 
   it("starts from a place that an earlier tail had", async () => {

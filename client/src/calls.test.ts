@@ -1,6 +1,6 @@
 import { operationNames, toAdminOpenApi, toOpenApi } from "@stele/wire";
 import { describe, expect, it } from "vitest";
-import { Stele } from "./index.ts";
+import { AdminClient, Stele } from "./index.ts";
 
 const settings = { version: "0", basePath: "", extensionPrefix: "svc-" };
 const documented = new Set([
@@ -38,44 +38,63 @@ async function sentBy(call: (stele: Stele) => Promise<unknown>): Promise<string>
 const first = (rows: AsyncGenerator): Promise<unknown> => rows.next();
 const search = { host: "down.example" };
 
+const calls: readonly (readonly [string, (stele: Stele) => Promise<unknown>])[] = [
+  ["POST /jsonrpc open", (stele) => stele.open("t")],
+  ["POST /jsonrpc close", (stele) => stele.close("t")],
+  ["POST /jsonrpc exist", (stele) => stele.exist("t")],
+  ["POST /jsonrpc state", (stele) => stele.state("t")],
+  ["POST /jsonrpc list", (stele) => stele.list()],
+  ["POST /jsonrpc list", (stele) => first(stele.topics())],
+  ["POST /jsonrpc publish", (stele) => stele.publish("t", "x")],
+  [
+    "POST /jsonrpc publish",
+    async (stele) => {
+      const [outcome] = await stele.publishMany([{ topic: "t", content: "x" }]);
+      if (outcome?.status === "failed") throw outcome.error;
+    },
+  ],
+  ["POST /jsonrpc getEvent", (stele) => stele.getEvent("x")],
+  ["POST /jsonrpc getProof", (stele) => stele.getProof("x")],
+  ["GET /access", (stele) => stele.rights()],
+  ["GET /health/ready", (stele) => stele.readiness()],
+  ["GET /tail", (stele) => stele.subscribe("t").opened()],
+  ["GET /tail", (stele) => stele.subscribeCloudEvents("t").opened()],
+  ["GET /admin/v1/subscriptions", (stele) => first(stele.admin.subscriptions())],
+  ["GET /admin/v1/subscriptions/{id}", (stele) => stele.admin.subscription("{id}")],
+  ["POST /admin/v1/subscriptions/{id}/skip", (stele) => first(stele.admin.order({ name: "skip" }, "{id}"))],
+  ["POST /admin/v1/subscriptions/pause", (stele) => first(stele.admin.order({ name: "pause" }, search))],
+  ["GET /admin/v1/subscriptions/{id}/dead-letters", (stele) => first(stele.admin.deadLetters("{id}"))],
+  ["GET /admin/v1/sessions", (stele) => first(stele.admin.sessions())],
+  ["GET /admin/v1/topics", (stele) => first(stele.admin.topics())],
+  ["GET /admin/v1/topics/{topic}", (stele) => stele.admin.topic("{topic}")],
+  ["GET /admin/v1/topics/{topic}/events", (stele) => first(stele.admin.events("{topic}"))],
+  ["GET /admin/v1/events/{eventId}", (stele) => stele.admin.event("{eventId}")],
+  ["GET /admin/v1/groups", (stele) => first(stele.admin.groups())],
+  ["GET /admin/v1/blocks", (stele) => first(stele.admin.blocks())],
+  ["GET /admin/skippedEntries", (stele) => stele.admin.skippedEntries()],
+  ["GET /admin/v1/nodes", (stele) => first(stele.admin.nodes())],
+  ["GET /admin/v1/roles", (stele) => first(stele.admin.roles())],
+  ["PUT /admin/v1/roles/{name}", (stele) => stele.admin.setRole("{name}", [])],
+  ["DELETE /admin/v1/roles/{name}", (stele) => stele.admin.deleteRole("{name}")],
+  ["GET /admin/v1/figures", (stele) => stele.admin.figures()],
+];
+
+/** Methods that send nothing themselves. */
+const silent: ReadonlySet<string> = new Set(["constructor", "admin"]);
+
 describe("every call is one of the documented interface", () => {
-  it.each<[string, (stele: Stele) => Promise<unknown>]>([
-    ["POST /jsonrpc open", (stele) => stele.open("t")],
-    ["POST /jsonrpc close", (stele) => stele.close("t")],
-    ["POST /jsonrpc exist", (stele) => stele.exist("t")],
-    ["POST /jsonrpc state", (stele) => stele.state("t")],
-    ["POST /jsonrpc list", (stele) => stele.list()],
-    ["POST /jsonrpc list", (stele) => first(stele.topics())],
-    ["POST /jsonrpc publish", (stele) => stele.publish("t", "x")],
-    [
-      "POST /jsonrpc publish",
-      async (stele) => {
-        const [outcome] = await stele.publishMany([{ topic: "t", content: "x" }]);
-        if (outcome?.status === "failed") throw outcome.error;
-      },
-    ],
-    ["POST /jsonrpc getEvent", (stele) => stele.getEvent("x")],
-    ["POST /jsonrpc getProof", (stele) => stele.getProof("x")],
-    ["GET /access", (stele) => stele.rights()],
-    ["GET /health/ready", (stele) => stele.readiness()],
-    ["GET /tail", (stele) => stele.subscribe("t").opened()],
-    ["GET /admin/v1/subscriptions", (stele) => first(stele.admin.subscriptions())],
-    ["GET /admin/v1/subscriptions/{id}", (stele) => stele.admin.subscription("{id}")],
-    ["POST /admin/v1/subscriptions/{id}/skip", (stele) => first(stele.admin.order({ name: "skip" }, "{id}"))],
-    ["POST /admin/v1/subscriptions/pause", (stele) => first(stele.admin.order({ name: "pause" }, search))],
-    ["GET /admin/v1/sessions", (stele) => first(stele.admin.sessions())],
-    ["GET /admin/v1/topics", (stele) => first(stele.admin.topics())],
-    ["GET /admin/v1/topics/{topic}", (stele) => stele.admin.topic("{topic}")],
-    ["GET /admin/v1/topics/{topic}/events", (stele) => first(stele.admin.events("{topic}"))],
-    ["GET /admin/v1/events/{eventId}", (stele) => stele.admin.event("{eventId}")],
-    ["GET /admin/v1/groups", (stele) => first(stele.admin.groups())],
-    ["GET /admin/v1/blocks", (stele) => first(stele.admin.blocks())],
-    ["GET /admin/skippedEntries", (stele) => stele.admin.skippedEntries()],
-    ["GET /admin/v1/nodes", (stele) => first(stele.admin.nodes())],
-    ["GET /admin/v1/figures", (stele) => stele.admin.figures()],
-  ])("%s", async (expected, call) => {
+  it.each(calls)("%s", async (expected, call) => {
     const sent = decodeURIComponent(await sentBy(call));
     expect(sent).toBe(expected);
     expect(documented).toContain(expected);
+  });
+
+  it.each([
+    ["Stele", Stele.prototype],
+    ["AdminClient", AdminClient.prototype],
+  ])("and no method of %s is missing above", (_name, prototype) => {
+    const names = Object.getOwnPropertyNames(prototype).filter((name) => !silent.has(name));
+    const texts = calls.map(([, call]) => String(call));
+    expect(names.filter((name) => !texts.some((text) => text.includes(`.${name}(`)))).toEqual([]);
   });
 });

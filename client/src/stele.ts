@@ -15,6 +15,7 @@ import { getReadiness, type Readiness } from "./readiness.ts";
 import { getRights, type Rights } from "./rights.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
 import { callRpc, toBoolean } from "./rpc.ts";
+import { type ReceivedCloudEvent, toReceivedCloudEvent } from "./tail/received-cloud-event.ts";
 import { toReceivedEvent, type ReceivedEvent } from "./tail/received-event.ts";
 import { Tail, type SubscribeOptions } from "./tail/tail.ts";
 
@@ -123,13 +124,18 @@ export class Stele {
    * loop or the signal ends it.
    */
   subscribe(topics: string | readonly string[], options: SubscribeOptions = {}): Tail {
+    return new Tail(this.#door, { ...this.#toTailOptions(topics, options), read: toReceivedEvent });
+  }
+
+  /** As {@link subscribe}, with each event as a CloudEvent 1.0. */
+  subscribeCloudEvents(topics: string | readonly string[], options: SubscribeOptions = {}): Tail<ReceivedCloudEvent> {
+    const form = { format: "cloudevents", read: toReceivedCloudEvent } as const;
+    return new Tail(this.#door, { ...this.#toTailOptions(topics, options), ...form });
+  }
+
+  #toTailOptions(topics: string | readonly string[], options: SubscribeOptions) {
     const groupId = options.groupId ?? this.#options.groupId;
-    return new Tail(this.#door, {
-      ...options,
-      groupId,
-      topics: typeof topics === "string" ? [topics] : topics,
-      retries: this.#retries,
-    });
+    return { ...options, groupId, topics: typeof topics === "string" ? [topics] : topics, retries: this.#retries };
   }
 
   #publisher({ groupId = this.#options.groupId }: CallOptions) {

@@ -3,7 +3,8 @@ import { Stele, type SteleOptions } from "@stele/client";
 import { type Command, Option } from "commander";
 import { type Context, Contexts } from "./contexts.ts";
 import { type CliIo, UsageError } from "./io.ts";
-import { type Form, forms, Output } from "./output.ts";
+import { type Form, forms } from "../lib/output-form.ts";
+import { Output } from "./output.ts";
 
 /** What the flags of every command say. */
 export interface ConnectionFlags {

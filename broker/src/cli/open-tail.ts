@@ -1,4 +1,4 @@
-import type { ReceivedEvent, SubscribeOptions } from "@stele/client";
+import type { ReceivedCloudEvent, ReceivedEvent, SubscribeOptions, Tail } from "@stele/client";
 import type { Session } from "./connection.ts";
 
 export interface TailOptions extends Pick<SubscribeOptions, "after" | "filter"> {
@@ -6,22 +6,38 @@ export interface TailOptions extends Pick<SubscribeOptions, "after" | "filter"> 
 }
 
 /** Connects, says so on stderr, and gives the events until Ctrl-C, which is no failure. */
-export async function openTail(
-  { stele, output, signal }: Session,
-  { topics, ...options }: TailOptions,
-): Promise<AsyncIterable<ReceivedEvent>> {
-  const tail = stele.subscribe(topics, {
-    ...options,
+export function openTail(session: Session, options: TailOptions): Promise<AsyncIterable<ReceivedEvent>> {
+  const { topics } = options;
+  return open(session, session.stele.subscribe(topics, toSubscribeOptions(session, options)), topics);
+}
+
+/** The same, with each event as a CloudEvent. */
+export function openCloudEventTail(session: Session, options: TailOptions): Promise<AsyncIterable<ReceivedCloudEvent>> {
+  const { topics } = options;
+  return open(session, session.stele.subscribeCloudEvents(topics, toSubscribeOptions(session, options)), topics);
+}
+
+function toSubscribeOptions({ output, signal }: Session, { after, filter }: TailOptions): SubscribeOptions {
+  return {
+    after,
+    filter,
     signal,
-    onResync: ({ after }) => output.note(`the chain took back the events after ${after}`),
+    onResync: ({ after: place }) => output.note(`the chain took back the events after ${place}`),
     onReconnect: ({ reason, delayMs }) => output.note(`${reason}; trying again in ${(delayMs / 1000).toFixed(1)} s`),
-  });
+  };
+}
+
+async function open<Item>(
+  { output, signal }: Session,
+  tail: Tail<Item>,
+  topics: readonly string[],
+): Promise<AsyncIterable<Item>> {
   await tail.opened();
   output.note(`watching ${topics.join(" ")} from ${tail.place}; Ctrl-C ends`);
   return untilAborted(tail, signal);
 }
 
-async function* untilAborted(events: AsyncIterable<ReceivedEvent>, signal: AbortSignal): AsyncGenerator<ReceivedEvent> {
+async function* untilAborted<Item>(events: AsyncIterable<Item>, signal: AbortSignal): AsyncGenerator<Item> {
   try {
     yield* events;
   } catch (error) {
@@ -30,10 +46,10 @@ async function* untilAborted(events: AsyncIterable<ReceivedEvent>, signal: Abort
 }
 
 /** So many events, or all of them. */
-export async function* first(
-  events: AsyncIterable<ReceivedEvent>,
+export async function* first<Item>(
+  events: AsyncIterable<Item>,
   count = Number.POSITIVE_INFINITY,
-): AsyncGenerator<ReceivedEvent> {
+): AsyncGenerator<Item> {
   let given = 0;
   for await (const event of events) {
     yield event;

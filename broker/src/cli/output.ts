@@ -1,8 +1,7 @@
+import { type Form, toJsonText } from "../lib/output-form.ts";
 import { toPrintable } from "../lib/printable.ts";
+import { startProgress } from "../lib/progress.ts";
 import { type CliIo, write } from "./io.ts";
-
-export const forms = ["table", "json", "ndjson"] as const;
-export type Form = (typeof forms)[number];
 
 /** A column of a table. `width` is the least one, for rows that come one by one. */
 export interface Column<Row> {
@@ -11,9 +10,11 @@ export interface Column<Row> {
   readonly width?: number;
 }
 
-export interface RowsOptions {
+export interface RowsOptions<Row> {
   /** Rows come one by one, perhaps without end: the table does not wait for others to align with. */
   readonly isLive?: boolean;
+  /** The JSON of a row, on one line. */
+  readonly toJson?: (row: Row) => string;
 }
 
 /** Rows that a table waits for, to make its columns wide enough. */
@@ -25,6 +26,7 @@ export class Output {
   readonly #io: CliIo;
   readonly #form: Form;
   readonly #hasColor: boolean;
+  #progress: Disposable | undefined;
 
   constructor(io: CliIo, form: Form) {
     this.#io = io;
@@ -33,20 +35,30 @@ export class Output {
     this.#hasColor = io.stdout.isTTY === true && !noColor && term !== "dumb";
   }
 
+  /** Says on a terminal that the command still runs, until it writes something. */
+  beginProgress(name: string): void {
+    this.#progress = startProgress(this.#io.stderr, name);
+  }
+
+  endProgress(): void {
+    this.#progress?.[Symbol.dispose]();
+    this.#progress = undefined;
+  }
+
   /** A line for people, on stderr. */
   note(text: string): void {
+    this.endProgress();
     this.#io.stderr.write(`${toPrintable(text)}\n`, () => {});
   }
 
   /** What has its own form. */
   raw(text: string | Uint8Array): Promise<void> {
-    return write(this.#io.stdout, text);
+    return this.#text(text);
   }
 
   /** One object: as a table, a line for each field. */
   async record<Value extends object>(value: Value, fields: readonly Column<Value>[]): Promise<void> {
-    if (this.#form === "ndjson") return this.#line(JSON.stringify(value));
-    if (this.#form === "json") return this.#line(JSON.stringify(value, null, 2));
+    if (this.#form !== "table") return this.#text(toJsonText(this.#form, value));
     const width = Math.max(...fields.map(({ title }) => title.length));
     for (const field of fields) {
       const text = toCell(field, value);
@@ -58,16 +70,14 @@ export class Output {
   async rows<Row>(
     rows: AsyncIterable<Row> | Iterable<Row>,
     columns: readonly Column<Row>[],
-    { isLive = false }: RowsOptions = {},
+    { isLive = false, toJson = JSON.stringify }: RowsOptions<Row> = {},
   ): Promise<number> {
     if (this.#form === "table") return this.#table(rows, columns, isLive ? 0 : alignedRowsMax);
     const isArray = this.#form === "json";
     let count = 0;
     try {
       for await (const row of rows) {
-        await this.#text(
-          isArray ? `${count === 0 ? "[\n  " : ",\n  "}${JSON.stringify(row)}` : `${JSON.stringify(row)}\n`,
-        );
+        await this.#text(isArray ? `${count === 0 ? "[\n  " : ",\n  "}${toJson(row)}` : `${toJson(row)}\n`);
         count += 1;
       }
     } finally {
@@ -111,7 +121,8 @@ export class Output {
     return this.#text(`${text}\n`);
   }
 
-  #text(text: string): Promise<void> {
+  #text(text: string | Uint8Array): Promise<void> {
+    this.endProgress();
     return write(this.#io.stdout, text);
   }
 }

@@ -15,6 +15,11 @@ export function renderHelp(table: SettingsTable): string {
     `${indent}--check-config    print the settings in effect, or the problems in them, and exit`,
     `${indent}--help, -h        print this text`,
     `${indent}--version         print the version`,
+    "",
+    "Examples:",
+    `${indent}stele start`,
+    `${indent}stele start --port 9090 --data-dir /var/lib/stele`,
+    `${indent}stele start --config stele.json --check-config`,
   ];
   for (const [section, rows] of toSections(table)) {
     lines.push("", `${section}:`);

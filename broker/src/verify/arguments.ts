@@ -1,7 +1,8 @@
 import { findBytes } from "@stele/eth";
 import { quote } from "@stele/wire";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
-import { Unverifiable } from "./unverifiable.ts";
+import { type Form, takeForm } from "../lib/output-form.ts";
+import { reasonOf, Unverifiable } from "./unverifiable.ts";
 
 /** Servers to ask, and the form of the answer. */
 export interface CommonArguments {
@@ -18,7 +19,7 @@ export interface CommonArguments {
   readonly knownRegistries: string | undefined;
   /** Accounts that may have published; undefined for anyone. */
   readonly publishers: readonly string[] | undefined;
-  readonly json: boolean;
+  readonly form: Form;
 }
 
 export interface EventArguments extends CommonArguments {
@@ -65,7 +66,8 @@ const switches = ["--json", "--remember"];
 /** Reads the arguments of `stele verify`. @throws Unverifiable for wrong usage. */
 export function parseArguments(argv: readonly string[]): VerifyArguments {
   if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
-  const { values, words, given } = readFlags(argv);
+  const { form, words: rest } = formOf(argv);
+  const { values, words, given } = readFlags(rest);
   const common = {
     broker: parseUrl(values.get("--broker") ?? defaultBroker, "--broker").replace(/\/+$/, ""),
     rpc: mapped(values.get("--rpc"), (text) => parseUrl(text, "--rpc")),
@@ -74,9 +76,17 @@ export function parseArguments(argv: readonly string[]): VerifyArguments {
     remember: given.has("--remember"),
     knownRegistries: values.get("--known-registries"),
     publishers: mapped(values.get("--publisher"), parseAddresses),
-    json: given.has("--json"),
+    form: given.has("--json") ? "ndjson" : form,
   };
   return values.has("--topic") ? toTopicArguments(values, words, common) : toEventArguments(values, words, common);
+}
+
+function formOf(argv: readonly string[]) {
+  try {
+    return takeForm(argv);
+  } catch (error) {
+    throw new Unverifiable(reasonOf(error));
+  }
 }
 
 type Values = ReadonlyMap<string, string>;

@@ -1,4 +1,5 @@
 import type { Difference } from "./comparison.ts";
+import { type Form, toJsonText } from "../lib/output-form.ts";
 import { toPrintable } from "../lib/printable.ts";
 import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
@@ -6,14 +7,14 @@ import type { TopicReport } from "./verify-topic.ts";
 
 /** The source that was trusted for the chain. */
 interface Trust {
-  readonly json: boolean;
+  readonly form: Form;
   /** Whether the user named a node. */
   readonly hasOwnNode: boolean;
 }
 
 /** Text for standard output; ends with a line break. */
 export function renderEventReport(report: EventReport, trust: Trust): string {
-  if (trust.json) return `${JSON.stringify(toJson(report))}\n`;
+  if (trust.form !== "table") return toJsonText(trust.form, toJson(report));
   if (report.status === "refuted") return toText([`refuted at step ${report.step}: ${report.reason}`]);
   const { event, blockHash, blockHashFrom } = report;
   const rows = [
@@ -28,7 +29,7 @@ export function renderEventReport(report: EventReport, trust: Trust): string {
 }
 
 export function renderTopicReport(report: TopicReport, trust: Trust): string {
-  if (trust.json) return `${JSON.stringify(report)}\n`;
+  if (trust.form !== "table") return toJsonText(trust.form, report);
   const { topic, from, to } = report;
   const head =
     report.status === "verified"
@@ -77,7 +78,7 @@ function toNotes({ hasOwnNode }: Trust, from: string | undefined): readonly stri
 }
 
 /** Bytes as Base64, like getEvent. */
-function toJson(report: EventReport): unknown {
+function toJson(report: EventReport): object {
   if (report.status === "refuted") return report;
   return { ...report, event: { ...report.event, content: Buffer.from(report.event.content).toString("base64") } };
 }

@@ -34,10 +34,16 @@ on the chain with the broker's: it finds missing, different and extra ones.
   --group ID        group of the event or topic
   --block-hash HASH trusted hash of the event's block, if known: then no node is asked
   --from-block N    block of the topic's first event, or an earlier one (default 0)
-  --json            answer in JSON
+  -o, --output FORM table (default), json or ndjson
+  --json            the same as -o ndjson
   --help, -h        print this text
 
 A group on a chain outside the broker needs --rpc.
+
+Examples:
+  stele verify 2cf24dba-59-1124 --remember
+  stele verify proof.json --rpc https://node.example.org --registry 0x5fbdb2315678afecb367f032d93f642f64180aa3
+  stele verify --topic orders/new --from 1000 -o json
 
 Exit codes: 0 verified; 1 refuted; 2 unknown: wrong usage, no pinned registry or a changed one, a server that does not answer, or the wrong
 chain.
@@ -62,7 +68,7 @@ export async function runVerify(argv: readonly string[], { env }: VerifyEnvironm
 }
 
 async function verify(options: EventArguments | TopicArguments, pin: RegistryPin): Promise<VerifyOutcome> {
-  const trust = { json: options.json, hasOwnNode: options.rpc !== undefined };
+  const trust = { form: options.form, hasOwnNode: options.rpc !== undefined };
   if (options.kind === "topic") {
     const report = await verifyTopic(options, pin);
     const output = renderTopicReport(report, trust);

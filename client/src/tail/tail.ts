@@ -5,7 +5,7 @@ import type { CallOptions } from "../options.ts";
 import { SteleError } from "../stele-error.ts";
 import { Connection } from "./connection.ts";
 import type { Frame } from "./frame-parser.ts";
-import { type ReceivedEvent, toReceivedEvent } from "./received-event.ts";
+import type { ReceivedEvent } from "./received-event.ts";
 
 /** The chain took events back: what came after this place may be gone, and what stands there now follows. */
 export interface Resync {
@@ -32,8 +32,12 @@ export interface SubscribeOptions extends CallOptions {
   readonly reconnectMsMax?: number | undefined;
 }
 
-export interface TailOptions extends SubscribeOptions {
+export interface TailOptions<Item> extends SubscribeOptions {
   readonly topics: readonly string[];
+  /** Form of the events, as `/tail` names it. */
+  readonly format?: "cloudevents";
+  /** Reads an event: the value of a frame, and its text. @throws SteleError if it is none. */
+  readonly read: (value: unknown, text: string) => Item;
   /** Tries of the first connection, beside the first. A tail that was connected once comes back for ever. */
   readonly retries: number;
 }
@@ -46,9 +50,9 @@ const reconnectMsDefault = 1_000;
  * Events of topics, as they come. It reads only what its loop takes: a slow loop slows the connection, and no more than one chunk of the network waits in
  * memory. Use it in one loop at a time; a later loop goes on where the one before ended.
  */
-export class Tail implements AsyncIterable<ReceivedEvent> {
+export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   readonly #door: HttpDoor;
-  readonly #options: TailOptions;
+  readonly #options: TailOptions<Item>;
   #connection: Connection | undefined;
   /** Of the caller's signal, and of `close`, from the first connection to the end of the loop. */
   #ending: Ending | undefined;
@@ -62,7 +66,7 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   #reconnectMs = reconnectMsDefault;
   #endReason = "the connection ended";
 
-  constructor(door: HttpDoor, options: TailOptions) {
+  constructor(door: HttpDoor, options: TailOptions<Item>) {
     this.#door = door;
     this.#options = options;
   }
@@ -88,7 +92,7 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
     this.#disconnect();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<ReceivedEvent, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     try {
       for (let frame = await this.#nextOrEnd(); frame !== undefined; frame = await this.#nextOrEnd()) {
         const event = this.#take(frame);
@@ -162,12 +166,13 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   }
 
   #connect(signal: AbortSignal): Promise<Connection> {
-    const { topics, groupId, after, filter, traceparent } = this.#options;
+    const { topics, groupId, after, filter, format, traceparent } = this.#options;
     const query = new URLSearchParams();
     for (const topic of topics) query.append("topic", topic);
     if (groupId !== undefined) query.set("groupId", groupId);
     if (after !== undefined) query.set("after", after instanceof Date ? after.toISOString() : after);
     if (filter !== undefined) query.set("filter", filter);
+    if (format !== undefined) query.set("format", format);
     return Connection.open(this.#door, {
       url: `${this.#door.base}/tail?${query.toString()}`,
       place: this.#place,
@@ -178,8 +183,8 @@ export class Tail implements AsyncIterable<ReceivedEvent> {
   }
 
   /** Moves the place. Undefined for what is no event; a newer broker may send other notices. */
-  #take({ id, name, data }: Frame): ReceivedEvent | undefined {
-    const event = name === "message" && data !== "" ? toReceivedEvent(parse(data)) : undefined;
+  #take({ id, name, data }: Frame): Item | undefined {
+    const event = name === "message" && data !== "" ? this.#options.read(parse(data), data) : undefined;
     if (id !== undefined) this.#place = id;
     if (name === "resync") this.#options.onResync?.({ after: findText(data, "after") ?? id ?? "" });
     if (name === "end") this.#endReason = `the broker ended the tail: ${findText(data, "reason") ?? data}`;

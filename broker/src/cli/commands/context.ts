@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import { addOutputFlag } from "../connection.ts";
 import { Contexts } from "../contexts.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
-import { type Column, type Form, Output } from "../output.ts";
+import type { Form } from "../../lib/output-form.ts";
+import { type Column, Output } from "../output.ts";
 import { readAll } from "../stdin.ts";
 import { addExamples } from "./define.ts";
 

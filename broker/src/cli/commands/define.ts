@@ -27,7 +27,13 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
   addExamples(command, definition.examples);
   return command.action(async () => {
     const flags = command.opts<ConnectionFlags & Flags>();
-    await definition.run(openSession(flags, io), { words: command.args, flags });
+    const session = openSession(flags, io);
+    session.output.beginProgress(`stele ${command.name()}`);
+    try {
+      await definition.run(session, { words: command.args, flags });
+    } finally {
+      session.output.endProgress();
+    }
   });
 }
 

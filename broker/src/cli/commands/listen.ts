@@ -6,13 +6,14 @@ import { signMessage } from "../../lib/webhook-signature.ts";
 import { type CliIo, UsageError } from "../io.ts";
 import { first, openTail } from "../open-tail.ts";
 import type { Column } from "../output.ts";
-import { parseCount } from "../parse.ts";
+import { parseCount, parseDuration } from "../parse.ts";
 import { define } from "./define.ts";
 
 interface ListenFlags {
   readonly forward: string;
   readonly secretFile?: string;
   readonly after?: string;
+  readonly since?: number;
   readonly count?: number;
 }
 
@@ -47,16 +48,20 @@ export function defineListen(program: Command, io: CliIo): void {
         .requiredOption("--forward <url>", "address of the receiver")
         .option("--secret-file <file>", "file with the secret that signs the callbacks; a random one unless given")
         .option("--after <place>", "start after an eventId, OFFSET_FIRST, or a time (ISO 8601)")
+        .option("--since <age>", "start that long ago: 90s, 10m, 12h, 2d", parseDuration)
         .option("-n, --count <number>", "end after so many events, at least one", parseCount),
     run: async (session, { words, flags }) => {
       const { output } = session;
-      const { forward, secretFile, after, count } = flags;
+      const { forward, secretFile, after, since, count } = flags;
       if (!URL.canParse(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
       const secret =
         secretFile === undefined ? `whsec_${randomBytes(secretBytes).toString("base64")}` : readSecret(secretFile);
       if (secretFile === undefined) output.note(`the secret is ${secret}`);
       const subscriptionId = randomUUID();
-      const events = await openTail(session, { topics: words, after });
+      const events = await openTail(session, {
+        topics: words,
+        after: since === undefined ? after : new Date(Date.now() - since),
+      });
       const forwarded = async function* (): AsyncGenerator<Forwarded> {
         for await (const event of first(events, count)) yield await call({ forward, secret, subscriptionId }, event);
       };

@@ -1,12 +1,17 @@
-import type { ReceivedEvent } from "@stele/client";
-import type { Command } from "commander";
-import type { CliIo } from "../io.ts";
-import { first, openTail } from "../open-tail.ts";
+import type { CloudEventBody, ReceivedEvent } from "@stele/client";
+import { type Command, Option } from "commander";
+import { toPrintable } from "../../lib/printable.ts";
+import type { Session } from "../connection.ts";
+import { type CliIo, UsageError } from "../io.ts";
+import { first, openCloudEventTail, openTail, type TailOptions } from "../open-tail.ts";
 import type { Column } from "../output.ts";
 import { parseCount, parseDuration } from "../parse.ts";
+import { fillTemplate } from "../template.ts";
 import { define } from "./define.ts";
 
 interface TailFlags {
+  readonly format: "interface" | "cloudevents";
+  readonly template?: string;
   readonly after?: string;
   readonly since?: number;
   readonly filter?: string;
@@ -19,6 +24,18 @@ const eventColumns: readonly Column<ReceivedEvent>[] = [
   { title: "CONTENT", of: (event) => event.text() },
 ];
 
+/** A CloudEvent with its text. */
+interface CloudEventRow {
+  readonly event: CloudEventBody;
+  readonly text: string;
+}
+
+const cloudEventColumns: readonly Column<CloudEventRow>[] = [
+  { title: "EVENT", of: ({ event }) => event.id, width: 20 },
+  { title: "TOPIC", of: ({ event }) => event.subject, width: 20 },
+  { title: "CLOUDEVENT", of: ({ text }) => text },
+];
+
 export function defineTail(program: Command, io: CliIo): void {
   define<TailFlags>(program, io, {
     usage: "tail <topics...>",
@@ -27,17 +44,67 @@ export function defineTail(program: Command, io: CliIo): void {
       "stele tail 'orders/#'",
       "stele tail orders/new --after OFFSET_FIRST -o ndjson | jq -r .eventId",
       "stele tail '#' --since 10m --filter '$.status == \"paid\"'",
+      "stele tail 'orders/#' --format cloudevents -o ndjson",
+      "stele tail 'orders/#' --template '{{topic}}: {{content}}'",
     ],
     flags: (command) =>
       command
         .option("--after <place>", "start after an eventId, OFFSET_FIRST, OFFSET_LAST or a time (ISO 8601)")
         .option("--since <age>", "start that long ago: 90s, 10m, 12h, 2d", parseDuration)
         .option("--filter <filter>", "only events with these values: '$.status == \"paid\"'")
+        .addOption(
+          new Option("--format <format>", "form of each event")
+            .choices(["interface", "cloudevents"])
+            .default("interface"),
+        )
+        .option(
+          "--template <text>",
+          "print this for each event, with {{topic}}, {{eventId}}, {{sequence}}, {{content}}",
+        )
         .option("-n, --count <number>", "end after so many events, at least one", parseCount),
-    run: async (session, { words, flags: { after, since, filter, count } }) => {
+    run: async (session, { words, flags: { after, since, filter, count, format, template, output } }) => {
+      if (template !== undefined && (format !== "interface" || output !== "table")) {
+        throw new UsageError("--template excludes --format and -o");
+      }
       const start = since === undefined ? after : new Date(Date.now() - since);
-      const events = await openTail(session, { topics: words, after: start, filter });
-      await session.output.rows(first(events, count), eventColumns, { isLive: true });
+      const options = { topics: words, after: start, filter };
+      if (format === "cloudevents") await showCloudEvents(session, options, count);
+      else if (template !== undefined) await fillFor(session, options, { template, count });
+      else {
+        const events = await openTail(session, options);
+        await session.output.rows(first(events, count), eventColumns, { isLive: true });
+      }
     },
+  });
+}
+
+async function showCloudEvents(session: Session, options: TailOptions, count: number | undefined): Promise<void> {
+  const events = await openCloudEventTail(session, options);
+  const rows = async function* (): AsyncGenerator<CloudEventRow> {
+    for await (const event of first(events, count)) yield { event: event.json(), text: event.text };
+  };
+  await session.output.rows(rows(), cloudEventColumns, { isLive: true, toJson: ({ text }) => text });
+}
+
+/** The template is checked before it connects. */
+async function fillFor(
+  session: Session,
+  options: TailOptions,
+  { template, count }: { readonly template: string; readonly count: number | undefined },
+): Promise<void> {
+  fill(template, { topic: "", eventId: "", text: () => "" });
+  const events = await openTail(session, options);
+  for await (const event of first(events, count))
+    await session.output.raw(
+      `${toPrintable(fill(template, { topic: event.topic, eventId: event.eventId, text: () => event.text() }))}\n`,
+    );
+}
+
+function fill(template: string, { topic, eventId, text }: Pick<ReceivedEvent, "topic" | "eventId" | "text">): string {
+  return fillTemplate(template, {
+    topic: () => topic,
+    eventId: () => eventId,
+    sequence: () => eventId.split("-")[1] ?? "",
+    content: text,
   });
 }

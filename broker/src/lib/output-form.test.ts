@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { takeForm, toJsonText, WrongForm } from "./output-form.ts";
+
+describe("takeForm", () => {
+  it.each([
+    [["list"], "table", ["list"]],
+    [["list", "-o", "json", "--all"], "json", ["list", "--all"]],
+    [["--output", "ndjson"], "ndjson", []],
+    [["--output=json", "x"], "json", ["x"]],
+    [["-ojson", "x"], "json", ["x"]],
+    [["-o=json"], "json", []],
+    [["--outputs", "x"], "table", ["--outputs", "x"]],
+  ])("reads %j", (argv, form, words) => {
+    expect(takeForm(argv)).toEqual({ form, words });
+  });
+
+  it.each([[["-o"]], [["-o", "xml"]], [["--output="]], [["--output=yaml"]]])("refuses %j", (argv) => {
+    expect(() => takeForm(argv)).toThrow(WrongForm);
+  });
+});
+
+describe("toJsonText", () => {
+  it.each([
+    ["json", { a: 1 }, '{\n  "a": 1\n}\n'],
+    ["ndjson", { a: 1 }, '{"a":1}\n'],
+    ["json", [], "[]\n"],
+    ["ndjson", [], ""],
+    ["json", [{ a: 1 }, { a: 2 }], '[\n  {"a":1},\n  {"a":2}\n]\n'],
+    ["ndjson", [{ a: 1 }, { a: 2 }], '{"a":1}\n{"a":2}\n'],
+  ] as const)("writes %s of %j", (form, result, text) => {
+    expect(toJsonText(form, result)).toBe(text);
+  });
+});

@@ -1,0 +1,39 @@
+import { isRecord } from "../http-door.ts";
+import { SteleError } from "../stele-error.ts";
+
+/** A CloudEvent 1.0; docs/tail.md says what each attribute is. Other extensions of the event are attributes too. */
+export interface CloudEventBody {
+  readonly specversion: string;
+  /** The eventId. */
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  /** The topic. */
+  readonly subject: string;
+  readonly time?: string;
+  readonly datacontenttype?: string;
+  readonly data?: unknown;
+  readonly data_base64?: string;
+  readonly [attribute: string]: unknown;
+}
+
+/** An event as a CloudEvent. `text` is its JSON as the broker sent it, whose numbers keep all their digits. */
+export class ReceivedCloudEvent {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  json(): CloudEventBody {
+    return JSON.parse(this.text) as CloudEventBody; // Checked when it came.
+  }
+}
+
+/** @throws SteleError if the text is no CloudEvent. */
+export function toReceivedCloudEvent(value: unknown, text: string): ReceivedCloudEvent {
+  if (isRecord(value) && typeof value["id"] === "string" && typeof value["specversion"] === "string") {
+    return new ReceivedCloudEvent(text);
+  }
+  throw new SteleError("the broker sent something that is no CloudEvent", { retry: false });
+}
