@@ -41,6 +41,7 @@ async function bundle(input, dir) {
     platform: "node",
     plugins: [ownVersions],
     logLevel: "warn",
-    output: { dir, format: "esm", chunkFileNames: "[name].js" },
+    // The engine keeps the text of what it loads, with two bytes for every character if a single one is not in Latin-1. Licences go with the package.
+    output: { dir, format: "esm", chunkFileNames: "[name].js", charset: "ascii", comments: false },
   });
 }

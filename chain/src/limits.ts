@@ -46,10 +46,10 @@ export const BLOCK_CACHE_BYTES_MAX = 8_388_608;
 /** Most bytes of trie nodes kept in memory. */
 export const NODE_CACHE_BYTES_MAX = 20_971_520;
 
-/** Values of storage slots kept in memory, some 200 bytes each. */
+/** Values of storage slots kept in memory, some 180 bytes each. */
 export const SLOT_CACHE_SLOTS_MAX = 32_768;
 
-/** Hashes of short inputs (addresses, slots, keys of maps, topics of logs) that a thread remembers, some 250 bytes each. */
+/** Hashes of short inputs (addresses, slots, keys of maps, topics of logs) that a thread remembers, some 170 bytes each. */
 export const REMEMBERED_HASHES_MAX = 65_536;
 
 /** Contracts whose code is kept in memory. */

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import { ownPiece } from "./own-piece.ts";
-import { rememberedKeccak, rememberedKeccakOf } from "./remembered-keccak.ts";
 
 it("keeps no more memory than the bytes need", () => {
   const shared = Buffer.from("a short buffer, which Node.js puts into a page");
@@ -9,9 +8,4 @@ it("keeps no more memory than the bytes need", () => {
   expect(own).toEqual(new Uint8Array(shared));
   expect(own.buffer.byteLength).toBe(own.length);
   expect(ownPiece(own)).toBe(own);
-});
-
-it("is how hashes are remembered", () => {
-  expect(rememberedKeccak(Buffer.from("as bytes")).buffer.byteLength).toBe(32);
-  expect(rememberedKeccakOf("as text").buffer.byteLength).toBe(32);
 });

@@ -1,6 +1,7 @@
 import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
-import { emptyBytes, emptyTrieRoot, isSameBytes, toBuffer, trimZeros } from "@stele/eth/node";
+import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros } from "@stele/eth/node";
+import { toText } from "../lib/latin1.ts";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { StateView } from "./state-view.ts";
 
@@ -215,10 +216,6 @@ function undoOf<Value>(map: Map<string, Value>, key: string): () => void {
   if (!map.has(key)) return () => void map.delete(key);
   const before = map.get(key) as Value; // It is there, so it is a Value, which may be undefined.
   return () => void map.set(key, before);
-}
-
-function toText(bytes: Uint8Array): string {
-  return toBuffer(bytes).toString("latin1");
 }
 
 function copyAccount(account: Account): Account {

@@ -1,4 +1,5 @@
 import { emptyTrieRoot, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
+import { toText } from "../lib/latin1.ts";
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
@@ -34,7 +35,7 @@ export class NodeStore implements StateSource {
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
   /** Of the newest state, so that reading a slot again walks no trie. */
-  readonly #slots = new Generations<Uint8Array>(SLOT_CACHE_SLOTS_MAX);
+  readonly #slots = new Generations<string>(SLOT_CACHE_SLOTS_MAX);
   #head: StateView;
 
   /** `root` is that of the newest state; without it there is none yet. */
@@ -53,7 +54,7 @@ export class NodeStore implements StateSource {
   }
 
   findCode(codeHash: Uint8Array): Uint8Array {
-    const key = toBuffer(codeHash).toString("latin1");
+    const key = toText(codeHash);
     const cached = this.#codes.get(key);
     if (cached !== undefined) return cached;
     const stored = this.#source.findCode(codeHash);
@@ -95,7 +96,7 @@ export class NodeStore implements StateSource {
       else this.#nodes.set(key, ownPiece(node));
     });
     storage.forEach((slots, address) => {
-      slots.forEach((value, slot) => this.#slots.set(address + slot, ownPiece(value)));
+      slots.forEach((value, slot) => this.#slots.set(address + slot, toText(value)));
     });
     this.#head = new StateView(this, root, this.#slots);
   }

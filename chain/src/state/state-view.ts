@@ -6,11 +6,10 @@ import {
   type NodeReader,
   proveTrie,
   readTrie,
-  toBuffer,
 } from "@stele/eth/node";
+import { fromText, toText } from "../lib/latin1.ts";
 import type { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
-import { ownPiece } from "../lib/own-piece.ts";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import { STATE_VIEW_ACCOUNTS_MAX } from "../limits.ts";
 import { decodeAccount, EMPTY_CODE_HASH, type StoredAccount } from "./account.ts";
@@ -29,7 +28,7 @@ export function accountNodeKey(path: string): string {
 }
 
 export function storageNodeKey(addressHash: Uint8Array, path: string): string {
-  return `S${toBuffer(addressHash).toString("latin1")}${path}`;
+  return `S${toText(addressHash)}${path}`;
 }
 
 /** A trie whose nodes are read by their keys: the prefix and the path. */
@@ -43,11 +42,11 @@ export interface StoredTrie {
 export class StateView {
   readonly #source: StateSource;
   readonly #root: Uint8Array;
-  readonly #slots: Generations<Uint8Array> | undefined;
+  readonly #slots: Generations<string> | undefined;
   readonly #accounts = new Lru<string, StoredAccount>({ entriesMax: STATE_VIEW_ACCOUNTS_MAX });
 
   /** `root` is that of its accounts; `slots` are known values of this state, by address and slot as latin1; those that are read become part of them. */
-  constructor(source: StateSource, root: Uint8Array, slots?: Generations<Uint8Array>) {
+  constructor(source: StateSource, root: Uint8Array, slots?: Generations<string>) {
     this.#source = source;
     this.#root = root;
     this.#slots = slots;
@@ -72,9 +71,9 @@ export class StateView {
     if (this.#slots === undefined) return this.#readStorage(address, slot);
     const key = toText(address) + toText(slot);
     const known = this.#slots.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return fromText(known);
     const value = this.#readStorage(address, slot);
-    this.#slots.set(key, ownPiece(value));
+    this.#slots.set(key, toText(value));
     return value;
   }
 
@@ -118,8 +117,4 @@ export class StateView {
 
 function readerOf({ prefix, read }: StoredTrie): NodeReader {
   return (path, hash) => read(prefix + path, hash);
-}
-
-function toText(bytes: Uint8Array): string {
-  return toBuffer(bytes).toString("latin1");
 }
