@@ -65,3 +65,13 @@ test("it says where MQTT or STOMP is not served though nobody turned it off", ()
   expect(toBanner(started, settings())).toMatch(/^ {2}STOMP {5}not served: port 61613 .* --stomp-port/m);
   expect(toBanner(started, settings(["--mqtt-port", "off"]))).not.toMatch(/^ {2}MQTT/m);
 });
+
+test.each([
+  [["--host", "0.0.0.0"], "0.0.0.0"],
+  [["--admin-port", "8081", "--admin-host", "10.0.0.1"], "10.0.0.1"],
+  [["--host", "::", "--admin-port", "8081", "--admin-host", "10.0.0.1"], ":: or 10.0.0.1"],
+])("it says that a broker without access is open, at %j", (argv, hosts) => {
+  const banner = toBanner({ ...place, groups: [] }, settings([...argv, "--allow-anonymous", "true"]));
+  expect(banner).toContain(`  Access    OPEN: whoever reaches ${hosts} may do everything (--allow-anonymous)\n`);
+  expect(toBanner({ ...place, groups: [] }, settings(["--allow-anonymous", "true"]))).not.toContain("Access");
+});

@@ -1,9 +1,10 @@
 import { cryptoInUse } from "@stele/eth/node";
 import { describeDatabase } from "./compose-database.ts";
 import type { ListenerAddress } from "./compose-listen.ts";
+import { openHosts } from "./config/access-conflicts.ts";
 import { servesOperators } from "./config/admin-port.ts";
 import { connectionProtocols, portOf, protocolNames } from "./config/connection-ports.ts";
-import { addressOfNode, isClustered, listensOnLoopbackOnly, servesChain } from "./config/derived.ts";
+import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
 import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
@@ -62,9 +63,10 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
 function accessRows(config: Config): readonly (readonly [string, string])[] {
   if (config.access !== undefined)
     return [["Access", config.access.tokens.length === 0 ? "by key: stele key create" : "by key or token"]];
-  return listensOnLoopbackOnly(config)
+  const hosts = openHosts(config).map((name) => config[name]);
+  return hosts.length === 0
     ? []
-    : [["Access", `OPEN: whoever reaches ${config.host} may do everything (--allow-anonymous)`]];
+    : [["Access", `OPEN: whoever reaches ${hosts.join(" or ")} may do everything (--allow-anonymous)`]];
 }
 
 /** Listeners that the operator did not ask for, and whose ports are taken. */

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { mainFile, runBroker } from "../harness/broker-process.ts";
+import { mainFile, runBroker, startBroker } from "../harness/broker-process.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
@@ -110,4 +110,16 @@ it("a start on every address without access says in one sentence what to do, and
       /^STELE_HOST is 0\.0\.0\.0, .*configure "access" \(docs\/access\.md\), or allow that by STELE_ALLOW_ANONYMOUS=true$/,
     ),
   ]);
+});
+
+it("with allowAnonymous, each start says loudly that whoever reaches the broker may do everything", async () => {
+  using folder = createTempFolder();
+  const env = { STELE_HOST: "0.0.0.0", STELE_ALLOW_ANONYMOUS: "true", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
+  for (const level of ["info", "error"]) {
+    await using broker = await startBroker({ dataDir: folder.path, env: { ...env, STELE_LOG_LEVEL: level } });
+    const stderr = broker.stderr();
+    expect(stderr).toContain("OPEN: whoever reaches 0.0.0.0 may do everything (--allow-anonymous)");
+    if (level === "info")
+      expect(stderr + broker.stdout()).toContain("ANYBODY WHO REACHES THIS BROKER MAY DO EVERYTHING");
+  }
 });

@@ -1,13 +1,15 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type ConnectionOptions, createServer, type TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { anonymous } from "../engine/access/caller.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { certificateOf, readNames } from "./callers/client-certificate.ts";
+import { certificateReloadMs } from "./shared/connection/limits.ts";
 import { createCertificate } from "./testing/certificates.ts";
 import { type Served, serve } from "./testing/serve.ts";
 import { whenClosed } from "./testing/when-closed.ts";
@@ -26,6 +28,7 @@ beforeAll(() => {
 });
 const sockets: TLSSocket[] = [];
 afterEach(() => {
+  vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -77,6 +80,29 @@ it("takes a renewed certificate, and connections that are open go on", async () 
     /version|closed|ended/i,
   );
   after.destroy();
+  createCertificate(files, "first");
+});
+
+/** The name in the certificate that a server shows to `openssl s_client`. */
+async function shownName({ url }: Served): Promise<string | undefined> {
+  const args = ["s_client", "-connect", `127.0.0.1:${new URL(url).port}`, "-servername", "localhost"];
+  const child = spawn("openssl", args, { stdio: ["ignore", "pipe", "ignore"] });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await once(child, "close");
+  return /subject=CN ?= ?(\w+)/.exec(text)?.[1];
+}
+
+it("reads its files again every minute by itself, as openssl sees, and connections that are open go on", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  await using served = await serveTls();
+  const before = await open(served);
+  expect(await shownName(served)).toBe("first");
+  createCertificate(files, "third");
+  expect(await shownName(served)).toBe("first");
+  vi.advanceTimersByTime(certificateReloadMs);
+  expect(await shownName(served)).toBe("third");
+  expect(await ask(before)).toContain("true");
   createCertificate(files, "first");
 });
 

@@ -193,6 +193,7 @@ describe("a role of the store", () => {
     await clock.advance(keysReadEveryMs + 1);
     const held = ring.authenticate(credentialOf(ids[1]));
     expect(rightsOf(held)).toEqual(["publish", "read"]);
+    expect(ring.rulesOf(owner)?.allows("read", scope), "by both keys of its owner").toBe(true);
     looks.length = 0;
     await put("stored", allow("subscribe"));
     expect([rightsOf(held), rightsNow()]).toEqual([["subscribe"], ["subscribe"]]);
