@@ -6,6 +6,7 @@ import { until, untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { publishLines } from "./console/publish-lines.ts";
 
 const run = promisify(execFile);
 const shell = async (command: string): Promise<string> => (await run("bash", ["-c", command])).stdout;
@@ -268,20 +269,4 @@ async function firstVisible(page: Page): Promise<string | undefined> {
   );
   const visible = places.filter(({ y }) => y >= (list?.y ?? 0) - 1).toSorted((one, other) => one.y - other.y);
   return visible[0]?.text ?? undefined;
-}
-
-/** Many events in few requests, in order. */
-async function publishLines(url: string, topic: string, lines: readonly string[]): Promise<void> {
-  const batchMax = 500;
-  for (let at = 0; at < lines.length; at += batchMax) {
-    const calls = lines.slice(at, at + batchMax).map((line, id) => ({
-      jsonrpc: "2.0",
-      id,
-      method: "publish",
-      params: { topic, content: Buffer.from(line).toString("base64") },
-    }));
-    const headers = { "content-type": "application/json" };
-    const answer = await fetch(`${url}/jsonrpc`, { method: "POST", headers, body: JSON.stringify(calls) });
-    expect(((await answer.json()) as readonly object[]).every((one) => "result" in one)).toBe(true);
-  }
 }

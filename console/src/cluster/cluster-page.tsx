@@ -58,10 +58,28 @@ function GroupCard({ group }: { readonly group: Group }): ReactNode {
           "Held on all nodes": held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,
           "Lag of the slowest": lag && describeLag(lag),
           "Roll-backs": formatCount(rollBacks),
-          ...group.chain,
+          ...toChainFacts(group.chain),
         }}
       />
     </section>
+  );
+}
+
+const chainFacts: Readonly<Record<string, string>> = {
+  chainId: "Chain identifier",
+  genesisHash: "First block",
+  registry: "Registry",
+  signer: "Signer of this node",
+};
+
+function toChainFacts(chain: Group["chain"] = {}): Readonly<Record<string, ReactNode>> {
+  return Object.fromEntries(
+    Object.entries(chain).map(([name, value]) => [
+      chainFacts[name] ?? name,
+      <span key={name} className="mono">
+        {value}
+      </span>,
+    ]),
   );
 }
 

@@ -1,0 +1,69 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { privateKeyToAccount } from "viem/accounts";
+import { batchOf, Stranger } from "../faults/support/stranger.ts";
+import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { groupsEnv } from "../harness/group.ts";
+import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+
+const stranger = privateKeyToAccount(devKey(5)).address.toLowerCase();
+
+describe.runIf(canRunChromium)("the console's chain that others write to, and that takes blocks back", () => {
+  let folder: TempFolder;
+  let anvil: Anvil;
+  let broker: BrokerProcess;
+  let client: Client;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    folder = createTempFolder();
+    anvil = await startAnvil({});
+    const group = { id: "1", endpoints: [anvil.url], privateKey: devKey(0), finality: "latest", pollMs: 50 };
+    broker = await startBroker({ dataDir: folder.path, env: { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn" } });
+    client = new Client(broker.url);
+    browser = await ConsoleBrowser.start();
+    await until("the broker is ready", () => client.isReady());
+    await client.open("x/a");
+    await anvil.request("anvil_mine", ["0x14"]);
+  });
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    await client[Symbol.asyncDispose]();
+    await broker[Symbol.asyncDispose]();
+    await anvil[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  it("names the account that wrote what was skipped, and the one that wrote good events", async () => {
+    const page = await browser.open(`${broker.url}/console/chain`);
+    const other = new Stranger(anvil.url);
+    await other.publish(batchOf("x/a", ["first", "second"], { count: 3 }), batchOf("x/a", ["good"]));
+    const skipped = page.getByRole("region", { name: "Skipped entries" });
+    const row = skipped.getByRole("row", { name: /wrong-count/ });
+    await row.getByRole("cell", { name: stranger }).waitFor();
+    await page.getByRole("region", { name: "Blocks" }).getByText(`by ${stranger}`).waitFor();
+    await page.getByText(/^x\/a: event 4/).click();
+    await page.getByRole("link", { name: /good/ }).waitFor();
+    await page.context().close();
+  });
+
+  it("shows a roll-back on a line of time, and in words", async () => {
+    for (const content of ["1", "2", "3"]) await client.publish("x/a", content);
+    const page = await browser.open(`${broker.url}/console/chain`);
+    const rollBacks = page.getByRole("region", { name: "Roll-backs" });
+    await rollBacks.getByText("The chain never took back a block that was indexed.").waitFor();
+    await anvil.request("anvil_reorg", [3, []]);
+    await rollBacks.getByText(/^1 roll-back of the index since it began; 1 seen/).waitFor();
+    await rollBacks.getByRole("img", { name: /^1 roll-back, the deepest of \d+ blocks?$/ }).waitFor();
+    await rollBacks.getByText(/from block \d+ to block \d+; \d events? taken back/).waitFor();
+    expect(await browser.examine(`${broker.url}/console/chain`, { name: "chain-of-others", ready })).toEqual([]);
+    await page.context().close();
+  });
+});
+
+function ready(page: Page): Promise<void> {
+  return page.getByText("wrong-count").waitFor();
+}

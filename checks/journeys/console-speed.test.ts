@@ -1,0 +1,141 @@
+import type { CDPSession, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../harness/until.ts";
+import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
+import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { publishLines } from "./console/publish-lines.ts";
+
+/** How long events are tailed. 600 shows that the memory stays flat: CHECKS_CONSOLE_SECONDS=600. */
+const tailedSeconds = Number(process.env["CHECKS_CONSOLE_SECONDS"] ?? "4");
+const eventsPerSecond = 1000;
+const publishesPerSecond = 10;
+const mebibyte = 2 ** 20;
+
+/** Goals: 1 s, and 50 ms. These bounds are for a machine on which other tests run; figures are printed. */
+const firstPageMsMax = 4000;
+const longTaskMsMax = 500;
+const growthBytesMax = 12 * mebibyte;
+
+const watchTasks = `globalThis.longTasks = []; new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) longTasks.push(duration);
+}).observe({ type: "longtask" });`;
+
+/** When the health was first seen on the page, from the start of the navigation. */
+const watchHealth = `new MutationObserver(() => {
+  if (globalThis.shownAt === undefined && document.body?.innerText.includes("Ready: the broker")) globalThis.shownAt = performance.now();
+}).observe(document, { childList: true, subtree: true, characterData: true });`;
+
+describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
+  let world: RunningWorld;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    world = await embeddedWorld.start({});
+    browser = await ConsoleBrowser.start();
+    await world.client.open("fast");
+    await world.client.publish("fast", "first");
+  });
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  it("shows the first page with a cold cache", async () => {
+    const page = await browser.open(`${world.broker.url}/health/live`);
+    await page.addInitScript(watchHealth);
+    await page.goto(`${world.broker.url}/console/`);
+    await page.getByText("Ready: the broker").waitFor();
+    const shownAt = Number(await page.evaluate("shownAt"));
+    report(`first page with health: ${Math.round(shownAt)} ms`);
+    expect(shownAt).toBeLessThan(firstPageMsMax);
+    await page.context().close();
+  });
+
+  it(
+    `tails ${eventsPerSecond} events a second for ${tailedSeconds} s without long tasks, in memory that stays flat`,
+    async () => {
+      const page = await browser.open(`${world.broker.url}/console/tail?topic=fast`);
+      await page.getByText(/^Live/).waitFor();
+      const session = await page.context().newCDPSession(page);
+      // The buffer is full before anything is measured.
+      await publishLines(world.broker.url, "fast", linesOf(11_000));
+      await page.getByText(/10,000 events kept$/).waitFor();
+      const before = await heapOf(session);
+      await page.evaluate(watchTasks);
+      const sent = await publishAtPace(world.broker.url);
+      await until("the last event is shown", async () => (await lastRowOf(page)) === sent);
+      const tasks = (await page.evaluate("longTasks")) as readonly number[];
+      const growth = (await heapOf(session)) - before;
+      const longest = Math.max(0, ...tasks);
+      report(`${tasks.length} long tasks, the longest ${Math.round(longest)} ms`);
+      report(`heap ${Math.round(before / mebibyte)} MiB, and ${Math.round(growth / mebibyte)} MiB more at the end`);
+      expect(longest).toBeLessThan(longTaskMsMax);
+      expect(growth).toBeLessThan(growthBytesMax);
+      await page.context().close();
+    },
+    (tailedSeconds + 120) * 1000,
+  );
+
+  it("asks the broker for nothing while it is hidden", async () => {
+    const page = await browser.open(`${world.broker.url}/console/cluster`);
+    await page.clock.install();
+    for (const view of ["cluster", "subscriptions", "chain", "figures", ""]) {
+      await page.goto(`${world.broker.url}/console/${view}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.waitForLoadState("load");
+      const asked: string[] = [];
+      // A tail is a stream. It connects again where no heartbeat comes, as under a clock that is run ahead.
+      page.on("request", (request) => {
+        if (!request.url().includes("/tail?")) asked.push(request.url());
+      });
+      await setVisibility(page, "visible");
+      await page.clock.runFor("00:30");
+      await until(`${view} polls while it is seen`, () => asked.length > 0);
+      await setVisibility(page, "hidden");
+      // What was asked for before may still be answered, and asks no more then.
+      await page.clock.runFor("00:10");
+      asked.length = 0;
+      await page.clock.runFor("05:00");
+      expect(asked, view).toEqual([]);
+      page.removeAllListeners("request");
+    }
+    await page.context().close();
+  });
+});
+
+function linesOf(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `{"order": ${index}, "note": "a line of a usual length"}`);
+}
+
+/** Sends a batch each tenth of a second, and returns the last line. */
+async function publishAtPace(url: string): Promise<string> {
+  const start = performance.now();
+  for (let sent = 0; sent < tailedSeconds * publishesPerSecond; sent += 1) {
+    const due = start + (sent * 1000) / publishesPerSecond;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
+    await publishLines(url, "fast", linesOf(eventsPerSecond / publishesPerSecond));
+  }
+  await publishLines(url, "fast", ["the last line"]);
+  return "the last line";
+}
+
+async function lastRowOf(page: Page): Promise<string | undefined> {
+  return (await page.getByRole("group", { name: "Events" }).locator("li .preview").allTextContents()).at(-1);
+}
+
+/** Bytes in use after a collection. */
+async function heapOf(session: CDPSession): Promise<number> {
+  await session.send("HeapProfiler.collectGarbage");
+  return (await session.send("Runtime.getHeapUsage")).usedSize;
+}
+
+/** As a browser does when another tab comes to the front: headless Chromium hides none. */
+async function setVisibility(page: Page, state: "visible" | "hidden"): Promise<void> {
+  await page.evaluate(
+    `Object.defineProperty(document, "visibilityState", { configurable: true, value: "${state}" });
+    document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));`,
+  );
+}
+
+function report(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
