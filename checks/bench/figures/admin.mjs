@@ -6,6 +6,9 @@ import { createDataFolder, removeDataFolder, startBroker, topic } from "../lib/s
 const subscriptions = 100_000;
 const searchMsMax = 100;
 const searchesPerRound = 10;
+const historyScript = fileURLToPath(new URL("../../../tools/fill-history.mjs", import.meta.url));
+const historySubscriptions = 1_000_000;
+const mebibyte = 2 ** 20;
 const fillScript = fileURLToPath(new URL("../../../tools/fill-subscriptions.mjs", import.meta.url));
 
 /** Searches that find a page, one, and nothing. */
@@ -17,6 +20,24 @@ const searches = {
   "by state, nothing": "state=suspended",
   "by lag": "lagMin=1&limit=50",
 };
+
+/** Memory of the attempts of a million subscriptions, beside what their history states, and the time that each takes. */
+function measureHistory() {
+  const order = ["--expose-gc", historyScript, String(historySubscriptions)];
+  const { status, stdout, stderr } = spawnSync(process.execPath, order, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`the history was not filled: ${stderr}`);
+  const { statedBytes, filled } = JSON.parse(stdout);
+  const of = `admin, attempts of ${historySubscriptions.toLocaleString("en")} subscriptions`;
+  return Object.entries(filled).flatMap(([name, { bytes, microseconds }]) => [
+    toFigure({
+      name: `${of}, ${name}, memory`,
+      unit: "MiB",
+      values: [bytes / mebibyte],
+      below: statedBytes / mebibyte,
+    }),
+    toFigure({ name: `${of}, ${name}, time of one`, unit: "µs", values: [microseconds] }),
+  ]);
+}
 
 /** Searches of operators among many subscriptions. */
 export const admin = {
@@ -30,7 +51,7 @@ export const admin = {
       // Nothing is delivered: the searches are measured, not the start.
       const broker = await startBroker({ main: context.main, dataDir, settings: { STELE_DELIVERIES: "paused" } });
       try {
-        return await measureSearches(context, broker.port);
+        return [...(await measureSearches(context, broker.port)), ...measureHistory()];
       } finally {
         await broker.stop();
       }

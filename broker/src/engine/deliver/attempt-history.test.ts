@@ -7,10 +7,9 @@ import type { Notification } from "../../ports/sink.ts";
 import {
   AttemptHistory,
   attemptsPerSubscriptionMax,
-  attemptsRememberedMax,
   type EndedAttempt,
   excerptBytesMax,
-  excerptCharactersMax,
+  historyBytesMax,
 } from "./attempt-history.ts";
 
 const idOf = (number: number) =>
@@ -58,12 +57,25 @@ it("keeps the newest attempts of one subscription", () => {
   expect([kept.length, kept[0]?.eventId]).toEqual([attemptsPerSubscriptionMax, notificationOf(1, 30).eventId]);
 });
 
-it("keeps no more than its bounds of all subscriptions, and forgets those that failed least recently", () => {
+it("keeps no more than its bound of all subscriptions, and forgets those that failed least recently", () => {
   const history = new AttemptHistory();
-  const count = attemptsRememberedMax + 1_000;
+  const count = Math.floor(historyBytesMax / 500);
   for (let number = 0; number < count; number += 1) history.note(notificationOf(number), accepted);
-  expect([history.of(idOf(999)), history.of(idOf(1_000)).length]).toEqual([[], 1]);
-  const excerpts = excerptCharactersMax / excerptBytesMax;
-  for (let number = 0; number <= excerpts; number += 1) history.note(notificationOf(number), failed("y".repeat(2_000)));
-  expect([history.of(idOf(0)), history.of(idOf(1)).length, history.of(idOf(count - 1))]).toEqual([[], 1, []]);
+  const remembered = Array.from({ length: count }, (_, number) => history.of(idOf(number)).length);
+  const forgotten = remembered.indexOf(1);
+  expect(forgotten).toBeGreaterThan(0);
+  expect(remembered).toEqual(remembered.map((_, number) => Number(number >= forgotten)));
+  const long = historyBytesMax / excerptBytesMax / 2;
+  for (let number = 0; number <= long; number += 1) history.note(notificationOf(number), failed("y".repeat(2_000)));
+  expect([history.of(idOf(0)), history.of(idOf(long)).length, history.of(idOf(count - 1))]).toEqual([[], 1, []]);
+});
+
+it("counts the reasons too", () => {
+  const history = new AttemptHistory();
+  const reason = "r".repeat(10_000);
+  const count = Math.floor(historyBytesMax / reason.length);
+  for (let number = 0; number < count; number += 1) {
+    history.note(notificationOf(number), { ...failed(), outcome: { status: "failed", reason } });
+  }
+  expect(history.of(idOf(0))).toEqual([]);
 });

@@ -4,12 +4,16 @@ import type { AttemptAnswer, AttemptOutcome, Notification } from "../../ports/si
 
 /** Attempts that are remembered of one subscription; accepted ones in a row count as one. */
 export const attemptsPerSubscriptionMax = 10;
-/** Attempts that are remembered of all subscriptions of a node, each about 200 bytes. Those of the subscription that failed least recently go first. */
-export const attemptsRememberedMax = 50_000;
+/** Memory for the attempts of all subscriptions of a node, in bytes. Those of the subscription that failed least recently go first. */
+export const historyBytesMax = 32 * 1024 * 1024;
+/** What is left of them when the bound is reached. A Map passes over all keys that were deleted since it grew last, so that one at a time would be slow. */
+const historyBytesLeft = 30 * 1024 * 1024;
 /** Bytes of one answer that are remembered. */
 export const excerptBytesMax = 1_024;
-/** Characters of all answers that are remembered, each up to 2 bytes. */
-export const excerptCharactersMax = 4 * 1024 * 1024;
+/** Memory of an attempt beside its texts, when it is the only one of its subscription (measured by `npm run bench -- --only admin`). */
+const recordBytes = 640;
+/** Memory of a character of a text, at most. */
+const bytesPerCharacter = 2;
 
 /** One attempt, or several accepted ones in a row, of which it is the newest. */
 export interface AttemptRecord {
@@ -38,11 +42,10 @@ export interface EndedAttempt {
 
 type Writable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
 
-/** The newest attempts of the subscriptions that this node delivers, in memory: about 18 MiB at most. */
+/** The newest attempts of the subscriptions that this node delivers. They are in memory only, and take at most {@link historyBytesMax}. */
 export class AttemptHistory {
   readonly #records = new Map<SubscriptionId, Writable<AttemptRecord>[]>();
-  #count = 0;
-  #characters = 0;
+  #bytes = 0;
 
   /** Attempts of a subscription, the newest first. */
   of(id: SubscriptionId): readonly AttemptRecord[] {
@@ -83,18 +86,21 @@ export class AttemptHistory {
   }
 
   #shrink(): void {
+    if (this.#bytes <= historyBytesMax) return;
     for (const [id, records] of this.#records) {
-      if (this.#count <= attemptsRememberedMax && this.#characters <= excerptCharactersMax) return;
+      if (this.#bytes <= historyBytesLeft) return;
       for (const record of records) this.#account(record, -1);
       this.#records.delete(id);
     }
   }
 
   #account(record: AttemptRecord | undefined, sign: 1 | -1): void {
-    if (record === undefined) return;
-    this.#count += sign;
-    this.#characters += sign * (record.excerpt?.length ?? 0);
+    if (record !== undefined) this.#bytes += sign * memoryOf(record);
   }
+}
+
+function memoryOf({ excerpt = "", reason = "" }: AttemptRecord): number {
+  return recordBytes + bytesPerCharacter * (excerpt.length + reason.length);
 }
 
 const utf8 = new TextDecoder();

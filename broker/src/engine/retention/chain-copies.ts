@@ -38,11 +38,13 @@ export class ChainCopies {
   async fill(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
     if (!batches.some(isDropped)) return batches;
     const read = await this.#inTurn(groupId, async (signal) => {
-      const missing = batches.filter((batch) => isDropped(batch) && this.#findRecent(groupId, batch) === undefined);
+      // Held here: while the chain is read, others may push it out of the memory for recent batches.
+      const recent = new Map(batches.map((batch) => [placeOf(batch), this.#findRecent(groupId, batch)]));
+      const missing = batches.filter((batch) => isDropped(batch) && recent.get(placeOf(batch)) === undefined);
       const found = await this.#read(groupId, missing, signal);
       return batches.map((batch) => {
         if (!isDropped(batch)) return batch;
-        const filled = found.get(placeOf(batch)) ?? this.#findRecent(groupId, batch);
+        const filled = found.get(placeOf(batch)) ?? recent.get(placeOf(batch));
         if (filled === undefined) throw notGiven(batch);
         this.#remember(groupId, filled);
         return filled;
