@@ -228,7 +228,7 @@ export const oxlintConfig = {
       [restriction(["**/{eth,wire,contracts,chain,client,broker}/src/**"], "checks/ comes in by the public entries.")],
     ),
     {
-      files: ["**/vitest.config.ts", "tools/**", "examples/**"],
+      files: ["**/vitest.config.ts", "tools/**", "examples/**", "site/**"],
       rules: {
         "import/no-default-export": "off",
         "no-console": "off",

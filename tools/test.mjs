@@ -1,6 +1,8 @@
 // `npm test`: prepares what is missing, then runs every test that needs no service of its own. Arguments are handed to the runner;
 // with `--slow` it also prints the time that each file took.
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { parseCLI, startVitest } from "vitest/node";
 import { findBinaries } from "./postgres-programs.mjs";
 import { prepare, root } from "./prepare.mjs";
@@ -34,6 +36,10 @@ if (spawnSync("javac", ["--version"]).error !== undefined) {
 }
 if (spawnSync("go", ["version"]).error !== undefined) {
   reportMissing("Go", { package: "golang-go", variable: "CHECKS_GO" });
+}
+if (!existsSync(join(root, "broker", "dist", "docs", "index.html"))) {
+  const fate = process.env.CHECKS_DOCS === "required" ? "failed, since they are required here" : "were left out";
+  console.log(`The documentation's site is not built: the tests with it ${fate}. npm run build:docs builds it.`);
 }
 const pythonClients = {
   "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",

@@ -1,6 +1,6 @@
 import type { EmbeddedChain } from "@stele/chain";
 import type { AsyncApiSettings } from "@stele/wire";
-import { findConsoleFolder } from "./console-folder.ts";
+import { findConsoleFolder, findDocsFolder } from "./console-folder.ts";
 import { certificateFilesOf } from "./compose-certificates.ts";
 import { createMqtt } from "./compose-mqtt.ts";
 import { createStomp } from "./compose-stomp.ts";
@@ -42,6 +42,7 @@ interface HttpOptions extends ListenerOptions {
   readonly budget: MemoryBudget;
   readonly memory: ConnectionMemory;
   readonly console: ConsoleFiles | undefined;
+  readonly docs: ConsoleFiles | undefined;
   readonly routes: readonly UpgradeRoute[];
 }
 
@@ -57,7 +58,8 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   const servers = served.map((protocol) => ({ protocol, server: create[protocol]() }));
   const routes = servers.map(({ server }) => server.route);
   const operators = adminPlaceOf(config);
-  const http = { ...options, ...shared, budget, routes, console: findConsole(config, options.logger) };
+  const pages = { console: findConsole(config, options.logger), docs: findDocs(config) };
+  const http = { ...options, ...shared, budget, routes, ...pages };
   return [
     { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
     ...(operators === undefined
@@ -137,6 +139,7 @@ function createHttp(
     asyncApi: asyncApiOf(config),
     clientsRoutes: options.routes,
     console: options.console,
+    docs: options.docs,
     budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
@@ -174,6 +177,12 @@ function findConsole(config: Config, logger: Logger): ConsoleFiles | undefined {
   const files = folder === undefined ? undefined : readConsoleFiles(folder);
   if (files === undefined) logger.warn("console not served: its files are missing; npm run build makes them");
   return files;
+}
+
+/** Only those who build the documentation have it: nothing is missing without. */
+function findDocs(config: Config): ConsoleFiles | undefined {
+  const folder = config.console === "off" ? undefined : findDocsFolder();
+  return folder === undefined ? undefined : readConsoleFiles(folder);
 }
 
 /** For the one listener that serves clients: metrics are registered once. */

@@ -2,10 +2,22 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Where the build puts the console, seen from the bundle, from the compiled modules and from the sources. */
-const places = ["./console/index.html", "./bundle/console/index.html", "../dist/bundle/console/index.html"];
+const consolePlaces = ["./console/", "./bundle/console/", "../dist/bundle/console/"];
+
+/** Where packing and `npm run build:docs` put the documentation, seen from the bundle, from the compiled modules and from the sources. */
+const docsPlaces = ["./docs/", "../docs/", "../dist/docs/"];
 
 /** The folder of the built console; undefined where there is none. */
 export function findConsoleFolder(): string | undefined {
-  const files = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
-  return files.find((file) => existsSync(file))?.replace(/index\.html$/, "");
+  return findFolder(consolePlaces);
+}
+
+/** The folder of the built documentation; undefined where there is none. */
+export function findDocsFolder(): string | undefined {
+  return findFolder(docsPlaces);
+}
+
+function findFolder(places: readonly string[]): string | undefined {
+  const folders = places.map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  return folders.find((folder) => existsSync(`${folder}index.html`));
 }

@@ -93,11 +93,18 @@ function Header(): ReactNode {
         ))}
       </nav>
       <Palette />
+      <DocsLink />
       <LockButton />
       {rights?.principal === undefined ? null : <p className="quiet-text principal">{rights.principal}</p>}
       <ForgetKey />
     </header>
   );
+}
+
+/** The broker names the documentation in the head of the page, where it serves it. */
+function DocsLink(): ReactNode {
+  const address = document.querySelector('link[rel="help"]')?.getAttribute("href");
+  return address === null || address === undefined ? null : <a href={address}>Docs</a>;
 }
 
 function ForgetKey(): ReactNode {

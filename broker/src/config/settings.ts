@@ -84,7 +84,8 @@ export const settings = {
   }),
   console: choice(["on", "off"], {
     section: "Listening",
-    description: "Whether the broker serves its [console](console.md) at `/console`.",
+    description:
+      "Whether the broker serves its [console](console.md) at `/console`, and this documentation at `/docs` if it was built.",
     default: "on",
   }),
   requestBodyBytesMax: integer({

@@ -19,6 +19,7 @@ import type { ChainSource } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import type { ConsoleFiles } from "./console/console-files.ts";
 import { registerConsole } from "./console/console-plugin.ts";
+import { registerDocs } from "./console/docs-plugin.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerInFlight } from "./in-flight/in-flight.ts";
 import { type InFlightMetrics, MemoryBudget } from "./in-flight/memory-budget.ts";
@@ -39,7 +40,7 @@ import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
 import { closeFloods } from "./shared/connection/flood-gate.ts";
-import { isLinkToConsole } from "./shared/console-path.ts";
+import { isLinkToPage } from "./shared/console-path.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
@@ -95,6 +96,8 @@ export interface HttpServerOptions {
   readonly tail?: TailsOptions | undefined;
   /** Serves the console where given. */
   readonly console?: ConsoleFiles | undefined;
+  /** Serves the documentation where given. */
+  readonly docs?: ConsoleFiles | undefined;
   /** Every listener that listens, for the health page and the AsyncAPI document. */
   readonly listeners?: AdminOptions["listeners"];
   /** What the AsyncAPI document says of the settings. */
@@ -226,7 +229,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowedOrigins ?? [],
     isForOperators: (request) => audience === "operators" || isOperatorsPath(request, basePath),
-    isOpenLink: (request) => isLinkToConsole(request, basePath),
+    isOpenLink: (request) => isLinkToPage(request, basePath),
     logger,
   });
   const app = fastify({
@@ -269,7 +272,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
         registerJsonRpc(scope, { ...options, runner, openRpc: toOpenRpc(document) }, findHolding);
         if (tails !== undefined) registerTail(scope, { tails, logger });
       }
-      if (options.console !== undefined) registerConsole(scope, { files: options.console, basePath });
+      registerPages(scope, options);
       if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
       if (operator !== undefined && audience !== "clients")
         registerAdminApi(scope, { ...options, broker, operator, runner });
@@ -278,6 +281,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
         runner,
         hasChain: chain !== undefined,
         hasConsole: options.console !== undefined,
+        hasDocs: options.docs !== undefined,
         openApi: toOpenApi(document),
         asyncApi: createAsyncApiPage(options),
         isClosing,
@@ -290,6 +294,11 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   );
   const webSockets = new WebSockets(app, { basePath, logger, budget, routes: options.upgrades ?? [] });
   return { app, webSockets, tails };
+}
+
+function registerPages(scope: FastifyInstance, { console: files, docs, basePath }: AppOptions): void {
+  if (files !== undefined) registerConsole(scope, { files, basePath, hasDocs: docs !== undefined });
+  if (docs !== undefined) registerDocs(scope, { files: docs, basePath });
 }
 
 function createAsyncApiPage(options: AppOptions): AsyncApiPage {

@@ -6,7 +6,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { AnswerStream } from "../in-flight/answer-stream.ts";
 import type { FindHolding } from "../in-flight/in-flight.ts";
-import { consolePath, wantsPage } from "../shared/console-path.ts";
+import { consolePath, docsPath, wantsPage } from "../shared/console-path.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { statusOf } from "../shared/status-of.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
@@ -35,6 +35,8 @@ export interface AdminOptions {
   readonly hasChain: boolean;
   /** Whether the console is served too. */
   readonly hasConsole: boolean;
+  /** Whether the documentation is served too. */
+  readonly hasDocs: boolean;
   /** Whether the server is closing, so that no new work should be sent to it. */
   readonly isClosing: () => boolean;
   /** host:port under which the listing names this node. */
@@ -190,7 +192,7 @@ function sendIndex(request: FastifyRequest, reply: FastifyReply, options: AdminO
   return reply.header("cache-control", "no-store").redirect(`${options.basePath}${consolePath}/`);
 }
 
-function toIndex({ basePath, version, defaultGroup, hasChain, hasConsole, audience }: AdminOptions) {
+function toIndex({ basePath, version, defaultGroup, hasChain, hasConsole, hasDocs, audience }: AdminOptions) {
   const forClients = { rest: `${basePath}/rest/`, jsonrpc: `${basePath}/jsonrpc`, tail: `${basePath}/tail` };
   const forOperators = {
     subscriptions: `${basePath}/admin/listSubscription`,
@@ -205,6 +207,7 @@ function toIndex({ basePath, version, defaultGroup, hasChain, hasConsole, audien
     ...(audience === "operators" ? {} : forClients),
     ...(hasChain ? { chain: `${basePath}/chain` } : {}),
     ...(hasConsole ? { console: `${basePath}${consolePath}/` } : {}),
+    ...(hasDocs ? { docs: `${basePath}${docsPath}/` } : {}),
     ...(audience === "clients" ? {} : forOperators),
     openapi: `${basePath}/openapi.json`,
     asyncapi: `${basePath}/asyncapi.json`,

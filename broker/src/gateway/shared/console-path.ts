@@ -3,16 +3,19 @@ import type { FastifyRequest } from "fastify";
 /** Where the console is, below the context segment. */
 export const consolePath = "/console";
 
+/** Where the documentation is, below the context segment. */
+export const docsPath = "/docs";
+
 /**
- * Whether a browser follows a link to a page of the console, in a tab of its own. The page is the same for everybody and changes nothing by being opened,
+ * Whether a browser follows a link to a page of the console or the documentation, in a tab of its own. The page is the same for everybody and changes nothing by being opened,
  * so that links to its views work from a chat or a mail program.
  */
-export function isLinkToConsole({ routeOptions, raw }: FastifyRequest, basePath: string): boolean {
+export function isLinkToPage({ routeOptions, raw }: FastifyRequest, basePath: string): boolean {
   const { method, headers } = raw;
   const { url } = routeOptions;
-  const isRoute = url === `${basePath}${consolePath}` || url === `${basePath}${consolePath}/*`;
+  const pages = [consolePath, docsPath].map((path) => `${basePath}${path}`);
   return (
-    isRoute &&
+    pages.some((page) => url === page || url === `${page}/*`) &&
     method === "GET" &&
     headers.origin === undefined &&
     headers["sec-fetch-mode"] === "navigate" &&

@@ -1,0 +1,39 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { addVary } from "../shared/vary.ts";
+import type { ConsoleFile } from "./console-files.ts";
+
+export interface Sent {
+  readonly file: ConsoleFile;
+  /** Whether its name changes with its bytes. */
+  readonly isHashed: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What pages of every kind have besides their content policy: no frame of another page shows them, and no other site reads them. */
+export const pageHeaders = {
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+} as const;
+
+export function sendFile(request: FastifyRequest, reply: FastifyReply, sent: Sent): FastifyReply {
+  const { file, isHashed, headers } = sent;
+  reply.headers(headers).headers({
+    etag: file.etag,
+    "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+  });
+  if (request.headers["if-none-match"] === file.etag) return reply.status(304).send();
+  reply.header("content-type", file.type);
+  if (file.gzip === undefined) return reply.send(file.bytes);
+  addVary(reply, "accept-encoding");
+  return acceptsGzip(request.headers["accept-encoding"])
+    ? reply.header("content-encoding", "gzip").send(file.gzip)
+    : reply.send(file.bytes);
+}
+
+/** As browsers and proxies write it; whoever writes it otherwise gets the plain file. */
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?:1|0\.[0-9]*[1-9]))/i.test(String(header ?? ""));
+}
