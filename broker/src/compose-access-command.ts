@@ -5,6 +5,7 @@ import { isClustered } from "./config/derived.ts";
 import { loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { silentLogger } from "./lib/logger.ts";
+import { type Form, takeForm, toJsonText, WrongForm } from "./lib/output-form.ts";
 import type { AuditLine } from "./ports/audit-log.ts";
 import type { ApiKeys } from "./ports/api-keys.ts";
 import { version } from "./version.ts";
@@ -24,13 +25,17 @@ export interface CommandSurroundings {
 
 /** What a command has done. */
 export interface CommandDone {
+  /** For people. */
   readonly output: string;
+  /** For programs: an object, or a list of them. */
+  readonly result: object;
   /** For the audit log. */
   readonly change?: Omit<AuditLine, "time" | "outcome">;
 }
 
 /** The arguments of a command. */
 export interface CommandWords {
+  readonly form: Form;
   /** What is not the command's own. */
   readonly settings: readonly string[];
   readonly positional: readonly string[];
@@ -45,7 +50,8 @@ export class UsageError extends Error {}
 const triesMax = 20;
 
 /** Every flag but the command's own is a setting of the broker, and has a value. */
-export function readWords(words: readonly string[], ownFlags: readonly string[]): CommandWords {
+function readWords(argv: readonly string[], ownFlags: readonly string[]): CommandWords {
+  const { form, words } = takeForm(argv);
   const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
   const [settings, positional]: [string[], string[]] = [[], []];
   for (let index = 0; index < words.length; index += 1) {
@@ -55,26 +61,38 @@ export function readWords(words: readonly string[], ownFlags: readonly string[])
     else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
     else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
   }
-  return { settings, positional, given };
+  return { form, settings, positional, given };
+}
+
+export interface CommandCall extends CommandSurroundings {
+  /** Everything behind the action. */
+  readonly words: readonly string[];
+  /** Flags that are no settings of the broker. */
+  readonly ownFlags: readonly string[];
 }
 
 /** Opens the keys and roles of the broker with these settings, and carries out a command on them. It never throws. */
 export async function runOnKeys(
   name: string,
-  { settings, env, now }: CommandSurroundings & { readonly settings: readonly string[] },
-  task: (keys: ApiKeys, config: Config) => Promise<CommandDone>,
+  { words, ownFlags, env, now }: CommandCall,
+  task: (keys: ApiKeys, context: { readonly config: Config; readonly read: CommandWords }) => Promise<CommandDone>,
 ): Promise<CommandOutcome> {
   try {
-    const loaded = loadConfig({ env, argv: settings, readFile: (path) => readFileSync(path, "utf8"), version });
+    const read = readWords(words, ownFlags);
+    const loaded = loadConfig({ env, argv: read.settings, readFile: (path) => readFileSync(path, "utf8"), version });
     if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
     const { config } = loaded;
-    const { output, change } = await onKeys(config, (keys) => task(keys, config));
+    const { output, result, change } = await onKeys(config, (keys) => task(keys, { config, read }));
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
-    return { exitCode: 0, output, problem };
+    return { exitCode: 0, output: read.form === "table" ? output : toJsonText(read.form, result), problem };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { exitCode: error instanceof UsageError ? 2 : 1, output: "", problem: `stele ${name}: ${reason}\n` };
+    return {
+      exitCode: error instanceof UsageError || error instanceof WrongForm ? 2 : 1,
+      output: "",
+      problem: `stele ${name}: ${reason}\n`,
+    };
   }
 }
 

@@ -5,7 +5,6 @@ import {
   type CommandOutcome,
   type CommandSurroundings,
   type CommandWords,
-  readWords,
   runOnKeys,
   UsageError,
 } from "./compose-access-command.ts";
@@ -25,6 +24,13 @@ with, such as --data-dir or --config. "create" prints the key, which is stored n
 "--expires" takes a number of s, m, h or d; without it the key is valid until it is revoked. Roles are those of the setting "access", those of
 "stele role", and "admin", which allows everything. Several keys may have one principal: to replace a key, create
 another one, give it to the client, then revoke the first.
+
+"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+
+Examples:
+  stele key create --principal shop --role publisher --expires 90d > key.txt
+  stele key list -o json
+  stele key revoke 0b3a1f5e7c5d4d0e
 `;
 
 /** Keys of one broker. */
@@ -44,10 +50,10 @@ export async function runKeys(argv: readonly string[], surroundings: CommandSurr
   if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
     return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
   }
-  const order = readOrder(words);
   const { now } = surroundings;
-  return runOnKeys("key", { ...surroundings, settings: order.settings }, (keys, config) =>
-    run(keys, { action, order, now, config }),
+  const ownFlags = ["--principal", "--tenant", "--expires", "--role"];
+  return runOnKeys("key", { ...surroundings, words, ownFlags }, (keys, { config, read }) =>
+    run(keys, { action, order: toOrder(read), now, config }),
   );
 }
 
@@ -65,8 +71,7 @@ interface Run {
   readonly now: () => number;
 }
 
-function readOrder(words: readonly string[]): Order {
-  const read = readWords(words, ["--principal", "--tenant", "--expires", "--role"]);
+function toOrder(read: CommandWords): Order {
   const last = (flag: string): string | undefined => read.given.get(flag)?.at(-1);
   return {
     ...read,
@@ -82,7 +87,7 @@ async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<
     case "create":
       return create(keys, order, { now: now(), config });
     case "list":
-      return { output: (await keys.listApiKeys(0)).map((key) => toLine(key, now())).join("") };
+      return list(await keys.listApiKeys(0), now());
     case "revoke":
       return revoke(keys, order, now());
     default:
@@ -112,7 +117,9 @@ async function create(
     throw new Error(`there are ${keysMax} keys already`);
   }
   const change = { action: "key create", keyId: id, principal: toOwnerId(principal, tenant), tenant };
-  return { output: `${formatKeyCredential({ id, secret })}\n`, change };
+  const key = formatKeyCredential({ id, secret });
+  const expiry = times.expiresAt === undefined ? {} : { expiresAt: new Date(times.expiresAt).toISOString() };
+  return { output: `${key}\n`, result: { id, principal, tenant, roles, ...expiry, key }, change };
 }
 
 function checkName(flag: string, name: string | undefined): asserts name is string {
@@ -135,7 +142,21 @@ async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: nu
   const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
   if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");
   if (!(await keys.revokeApiKey(id, now))) throw new Error(`there is no key ${id}`);
-  return { output: `revoked ${id}\n`, change: { action: "key revoke", keyId: id } };
+  return { output: `revoked ${id}\n`, result: { id, state: "revoked" }, change: { action: "key revoke", keyId: id } };
+}
+
+function list(all: readonly ApiKey[], now: number): CommandDone {
+  const result = all.map(({ id, principal, tenant, roles, createdAt, expiresAt, revokedAt }) => ({
+    id,
+    principal,
+    tenant,
+    roles,
+    state: toState(expiresAt, revokedAt, now).split(" ")[0],
+    createdAt: new Date(createdAt).toISOString(),
+    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+    ...(revokedAt === undefined ? {} : { revokedAt: new Date(revokedAt).toISOString() }),
+  }));
+  return { output: all.map((key) => toLine(key, now)).join(""), result };
 }
 
 function toLine({ id, principal, tenant, roles, expiresAt, revokedAt }: ApiKey, now: number): string {

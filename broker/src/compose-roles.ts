@@ -6,7 +6,6 @@ import {
   type CommandDone,
   type CommandOutcome,
   type CommandSurroundings,
-  readWords,
   runOnKeys,
   UsageError,
 } from "./compose-access-command.ts";
@@ -30,6 +29,12 @@ the settings that the broker is started with, such as --data-dir or --config.
 
 RULES is a JSON list as a role has it in the config file, such as '[{"actions": ["publish"], "filter": "\${tenant}/#"}]'. A role of the config file wins over
 one of the store, so "set" refuses its name. Whoever has a key with a role that was deleted is refused.
+
+"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+
+Examples:
+  stele role list -o json
+  stele role set publisher '[{"actions": ["publish"], "filter": "orders/#"}]'
 `;
 
 interface Run {
@@ -44,8 +49,9 @@ export async function runRoles(argv: readonly string[], surroundings: CommandSur
   if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
     return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
   }
-  const { settings, positional: words } = readWords(rest, []);
-  return runOnKeys("role", { ...surroundings, settings }, (keys, config) => run(keys, { action, words, config }));
+  return runOnKeys("role", { ...surroundings, words: rest, ownFlags: [] }, (keys, { config, read }) =>
+    run(keys, { action, words: read.positional, config }),
+  );
 }
 
 /** A line for each role that the settings and the store have together; the store is not changed. Never throws. */
@@ -91,7 +97,7 @@ function toDamaged(name: string): string {
 
 async function run(keys: ApiKeys, { action, words, config }: Run): Promise<CommandDone> {
   const [name = "", text = ""] = words;
-  if (action === "list") return { output: toLines(config, await listStored(keys)).join("") };
+  if (action === "list") return list(await listStored(keys), config);
   if (!isRoleName(name))
     throw new UsageError("give the name of a role: 1 to 64 letters, digits, dots, hyphens or underscores");
   switch (action) {
@@ -101,7 +107,11 @@ async function run(keys: ApiKeys, { action, words, config }: Run): Promise<Comma
       return set(keys, { name, rules: parseRules(text) }, config);
     case "delete":
       if (!(await keys.deleteRole(name))) throw new Error(`there is no role ${name} in the store`);
-      return { output: `deleted ${name}\n`, change: { action: "role delete", role: name } };
+      return {
+        output: `deleted ${name}\n`,
+        result: { name, state: "deleted" },
+        change: { action: "role delete", role: name },
+      };
     default:
       throw new UsageError(`"${action}" is none of list, show, set, delete; see stele role --help`);
   }
@@ -111,6 +121,15 @@ async function listStored(keys: ApiKeys): Promise<readonly StoredRole[]> {
   return (await keys.readRoles(0))?.changed ?? [];
 }
 
+function list(stored: readonly StoredRole[], config: Config): CommandDone {
+  const own = rolesOf(config);
+  const result = [
+    ...[...own].map(([name, rules]) => ({ name, source: "config", rules })),
+    ...stored.map(({ name, rules }) => ({ name, source: "store", counts: !own.has(name), ...(rules && { rules }) })),
+  ];
+  return { output: toLines(config, stored).join(""), result };
+}
+
 /** The rules alone, as `set` takes them. */
 async function show(keys: ApiKeys, name: string, config: Config): Promise<CommandDone> {
   const own = rolesOf(config).get(name);
@@ -118,7 +137,7 @@ async function show(keys: ApiKeys, name: string, config: Config): Promise<Comman
   if (own === undefined && stored === undefined) throw new Error(`there is no role ${name}`);
   const rules = own ?? stored?.rules;
   if (rules === undefined) throw new Error(toDamaged(name).trimEnd());
-  return { output: `${JSON.stringify(rules)}\n` };
+  return { output: `${JSON.stringify(rules)}\n`, result: { name, rules } };
 }
 
 async function set(
@@ -129,7 +148,11 @@ async function set(
   const { name, rules } = role;
   if (rolesOf(config).has(name)) throw new UsageError(`${name} is in the config file, or of every broker`);
   if (!(await keys.putRole(role, rolesMax))) throw new Error(`there are ${rolesMax} roles already`);
-  return { output: `set ${name}\n`, change: { action: "role set", role: name, rules: JSON.stringify(rules) } };
+  return {
+    output: `set ${name}\n`,
+    result: { name, rules },
+    change: { action: "role set", role: name, rules: JSON.stringify(rules) },
+  };
 }
 
 function parseRules(text: string): readonly AccessRule[] {

@@ -137,6 +137,21 @@ describe.each(forms)("-o %s", (form) => {
     expect(await shownByProcess("verify", "--topic", topic, ...trusted)).toMatchSnapshot("topic");
   });
 
+  it("makes, lists and revokes keys, and keeps roles", async () => {
+    const settings = ["--data-dir", join(folder.path, `keys-${form}`)];
+    const flags = ["--principal", "shop", "--role", "admin", "--expires", "2d"];
+    const made = await shownByProcess("key", "create", ...flags, ...settings);
+    expect(maskKeys(made)).toMatchSnapshot("key create");
+    expect(maskKeys(await shownByProcess("key", "list", ...settings))).toMatchSnapshot("key list");
+    const [, id = ""] = /stele_([0-9a-f]{16})_/.exec(made) ?? [];
+    expect(maskKeys(await shownByProcess("key", "revoke", id, ...settings))).toMatchSnapshot("key revoke");
+    const rules = '[{"actions":["publish"],"filter":"orders/#"}]';
+    expect(await shownByProcess("role", "set", "seller", rules, ...settings)).toMatchSnapshot("role set");
+    expect(await shownByProcess("role", "list", ...settings)).toMatchSnapshot("role list");
+    expect(await shownByProcess("role", "show", "seller", ...settings)).toMatchSnapshot("role show");
+    expect(await shownByProcess("role", "delete", "seller", ...settings)).toMatchSnapshot("role delete");
+  });
+
   it("backs up, restores, scrubs and activates", async () => {
     const [backup, restored] = ["backup", "restored"].map((name) => join(folder.path, `${name}-${form}`)) as [
       string,
@@ -152,6 +167,10 @@ describe.each(forms)("-o %s", (form) => {
     expect(await shownByProcess("activate", "--data-dir", restored)).toMatchSnapshot("activate again");
   });
 });
+
+function maskKeys(text: string): string {
+  return text.replaceAll(/stele_[0-9a-f]{16}_[\w-]+/g, "KEY").replaceAll(/\b[0-9a-f]{16}\b/g, "ID");
+}
 
 async function countLetters(id: string): Promise<number> {
   let count = 0;
@@ -199,12 +218,15 @@ describe("stele tail --template", () => {
   });
 });
 
-it.each(["start", "verify", "scrub", "backup", "restore", "activate"])("%s has help with examples", async (name) => {
-  const { code, stdout } = await runStele([name, "--help"], { env: environment() });
-  expect(code).toBe(0);
-  expect(stdout).toContain("Examples:\n  stele ");
-  if (name !== "start") expect(stdout).toMatch(/-o\b/);
-});
+it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activate"])(
+  "%s has help with examples",
+  async (name) => {
+    const { code, stdout } = await runStele([name, "--help"], { env: environment() });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Examples:\n  stele ");
+    if (name !== "start") expect(stdout).toMatch(/-o\b/);
+  },
+);
 
 function operations(paths: object, base: string): readonly string[] {
   return Object.entries(paths).flatMap(([path, methods]: [string, object]) =>
