@@ -11,7 +11,7 @@ const historyBytesLeft = 30 * 1024 * 1024;
 /** Bytes of one answer that are remembered. */
 export const excerptBytesMax = 1_024;
 /** Memory of an attempt beside its texts, when it is the only one of its subscription (measured by `npm run bench -- --only admin`). */
-const recordBytes = 640;
+const recordBytes = 768;
 /** Memory of a character of a text, at most. */
 const bytesPerCharacter = 2;
 
