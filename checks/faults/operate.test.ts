@@ -11,8 +11,8 @@ import { Operated } from "./support/operated/operated.ts";
 import type { Send } from "./support/operated/orders.ts";
 
 const seeds = seedsOf("CHECKS_OPERATE_SEEDS", [20_261_123]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
-const clusterRounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "3");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "3");
+const clusterRounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
 /** The longest round takes 30 s on a busy machine. */
 const timeoutMs = 240_000 + 30_000 * rounds;
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
@@ -67,12 +67,14 @@ describe.each(seeds)("all orders of an operator under load, seed %i", (seed) => 
       for (let round = 0; round <= rounds; round += 1) {
         broker = await startBroker({ dataDir: folder.path, env: quick });
         if (round === 0) await operated.subscribe();
-        if (round === rounds) break;
         operated.start();
+        if (round === rounds) break;
         await untilPublished(operated, 20 + random.below(40));
         await broker.kill();
         await operated.stop();
       }
+      await operated.untilAllGiven();
+      await operated.stop();
       await operated.check();
       expect((await broker?.stop())?.code).toBe(0);
     },
@@ -94,6 +96,7 @@ describe.each(seeds)("all orders of an operator under load, seed %i", (seed) => 
         await untilPublished(operated, 20);
         await killed.start();
       }
+      await operated.untilAllGiven();
       await operated.stop();
       await operated.check();
       expect((await cluster.stop()).code).toBe(0);

@@ -136,9 +136,11 @@ export class Skipped extends Subject {
     expect(first).toEqual(first.toSorted((a, b) => a - b));
   }
 
-  #skipOne() {
-    this.#single += 1;
-    return this.give("skip", undefined, "skip one");
+  /** An order without an answer may have been carried out. */
+  async #skipOne(): Promise<void> {
+    const answer = await this.give("skip", undefined, "skip one");
+    if (answer === undefined) this.#single += 1;
+    else if (answer.status === 200) this.#single += Math.min(1, (answer.json() as { events: number }).events); // As OpenAPI has it.
   }
 
   async #skipTo(toPlace: (sequence: number) => string | number | undefined, what: string): Promise<void> {
