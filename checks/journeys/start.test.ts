@@ -21,6 +21,17 @@ it("npm start passes its flags to the broker, and returns the broker's exit code
   expect(bad.status).toBe(2);
 });
 
+it.each([
+  [["--port=9090"], "--port"],
+  [["--port", "9090"], "--port"],
+  [["--check-config"], "--check-config"],
+  [["--data-dir=x", "--", "--check-config"], "--data-dir"],
+])("npm start refuses %j, which npm keeps for itself, and says how to write it", (args, flag) => {
+  const { status, stdout, stderr } = spawnSync("npm", ["start", ...args], { cwd: root, encoding: "utf8" });
+  expect({ status, stdout: stdout.replace(/^(?:> .*)?\n/gm, "") }).toEqual({ status: 2, stdout: "" });
+  expect(stderr).toContain(`npm took ${flag} for a flag of its own. Write two dashes`);
+});
+
 it.runIf(process.platform === "linux")("says how many open files it needs where it may not open enough", async () => {
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
