@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { StoredRole } from "../../domain/access-role.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { ApiKey } from "../../ports/api-keys.ts";
@@ -33,6 +34,8 @@ let table: MemoryApiKeys;
 let looks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
+/** What a look waits for, once it has read. */
+let held: Promise<void> | undefined;
 /** The role whose row is damaged. */
 let damagedRole: string | undefined;
 const damage = (role: StoredRole): StoredRole => (role.name === damagedRole ? { ...role, rules: undefined } : role);
@@ -41,12 +44,18 @@ beforeEach(async () => {
   table = new MemoryApiKeys();
   looks = [];
   isReadable = true;
+  held = undefined;
   damagedRole = undefined;
   await table.insertApiKey(keyOf(ids[0]), 10);
   const apiKeys = {
     start: () => table.start(),
     stop: () => table.stop(),
-    listApiKeys: (after: number) => (isReadable ? table.listApiKeys(after) : Promise.reject(new Error("gone"))),
+    listApiKeys: async (after: number) => {
+      if (!isReadable) throw new Error("gone");
+      const read = await table.listApiKeys(after);
+      await held;
+      return read;
+    },
     readRoles: async (after: number) => {
       const changes = await table.readRoles(after);
       return changes && { ...changes, changed: changes.changed.map(damage) };
@@ -96,6 +105,21 @@ it("learns of a new key, and of a revoked one, within a second", async () => {
   expect(ring.findFault(principal)).toBe("the key is revoked");
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
   expect(looks.length).toBeGreaterThan(0);
+});
+
+it("lets no look that began earlier undo what a later one has read", async () => {
+  const { promise, resolve } = createDeferred<void>();
+  await table.insertApiKey(keyOf(ids[1]), 10);
+  held = promise;
+  const looked = ring.refresh();
+  await clock.settle();
+  held = undefined;
+  await table.revokeApiKey(ids[1], clock.now());
+  const lookedAgain = ring.refresh();
+  await clock.settle();
+  resolve();
+  await Promise.all([looked, lookedAgain]);
+  expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
 });
 
 it("refuses a key from the moment at which it expires", async () => {

@@ -162,3 +162,14 @@ describe("the rest of admin", () => {
     expect(await response.json()).toMatchObject({ code: 200001 });
   });
 });
+
+it.each(["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/chain"])(
+  "%s is not served at the listener of clients, where operators have their own",
+  async (path) => {
+    const chain = { read: () => Promise.resolve('"0x7"') };
+    await using clients = await serve({}, { audience: "clients", chain });
+    await using operators = await serve({}, { audience: "operators", chain });
+    expect((await fetch(`${clients.url}${path}`)).status).toBe(404);
+    expect((await fetch(`${operators.url}${path}`)).status).not.toBe(404);
+  },
+);

@@ -1,4 +1,5 @@
 import { defaultGroupId } from "../../domain/group-id.ts";
+import type { KeyOptions } from "../../engine/access/create-access.ts";
 import { createBroker } from "../../engine/create-broker.ts";
 import type { RunningBroker } from "../../engine/engine-options.ts";
 import { defaultEngineLimits, type EngineLimits } from "../../engine/limits.ts";
@@ -24,6 +25,8 @@ interface EngineOptions {
   readonly change?: ((ledger: Ledger) => void) | undefined;
   /** Limits of the engine that differ from its defaults. */
   readonly limits?: Partial<EngineLimits> | undefined;
+  /** Everybody may do everything if left out. */
+  readonly keys?: KeyOptions | undefined;
 }
 
 export interface ConnectionWorldOptions extends EngineOptions {
@@ -75,7 +78,7 @@ export class ConnectionWorld<Server extends Listener> {
 }
 
 /** An engine over a chain and a store in memory. */
-function createMemoryEngine({ chain, change = () => {}, limits }: EngineOptions): RunningBroker {
+function createMemoryEngine({ chain, change = () => {}, limits, keys }: EngineOptions): RunningBroker {
   const clock = createSystemClock();
   const ledger = createMemoryLedger({
     groupId: defaultGroupId,
@@ -86,6 +89,7 @@ function createMemoryEngine({ chain, change = () => {}, limits }: EngineOptions)
   change(ledger);
   return createBroker({
     ledgers: [ledger],
+    keys,
     store: createMemoryStore(),
     sink: new RecordingSink(),
     clock,

@@ -1,0 +1,47 @@
+import { afterEach, expect, it } from "vitest";
+import { formatKeyCredential } from "../../engine/access/credential.ts";
+import type { ApiKey } from "../../ports/api-keys.ts";
+import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
+import { RawClient } from "./testing/raw-client.ts";
+import { StompWorld } from "./testing/stomp-world.ts";
+
+const secret = "s".repeat(43);
+const id = "1".repeat(16);
+const passcode = formatKeyCredential({ id, secret });
+const roles = new Map([["all", [{ effect: "allow", actions: ["open", "publish"] } as const]]]);
+/** Longer than a client takes to connect. */
+const validMs = 2_000;
+
+let world: StompWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(fields: Partial<ApiKey> = {}): Promise<number> {
+  const apiKeys = new MemoryApiKeys();
+  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+  const own = { id, digest: secret, principal: "shop", tenant: undefined, roles: ["all"] };
+  await apiKeys.insertApiKey({ ...own, ...times, ...fields }, 10);
+  world = await StompWorld.start({ keys: { apiKeys, roles, sha256: (text) => text } });
+  return world.port;
+}
+
+it.each([
+  ["no credential", {}],
+  ["a wrong one", { login: "x", passcode: "wrong" }],
+])("a CONNECT with %s is answered with ERROR, and what comes behind it with nothing", async (_, fields) => {
+  const client = await RawClient.open(await start());
+  client.send("CONNECT", { "accept-version": "1.2", host: "x", ...fields });
+  client.send("SEND", { destination: "a", receipt: "1" }, "x");
+  await client.closed;
+  expect(client.frames).toMatchObject([{ command: "ERROR", headers: { code: "100701" } }]);
+});
+
+it("a connection that has no subscription ends when its key expires", async () => {
+  const expiresAt = Date.now() + validMs;
+  const client = await RawClient.connect(await start({ expiresAt }), "1.2", { login: "x", passcode });
+  expect((await client.next("ERROR")).headers["code"]).toBe("100701");
+  await client.closed;
+  expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
+});
