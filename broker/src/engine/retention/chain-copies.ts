@@ -1,4 +1,4 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, errorCatalogue } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
@@ -148,7 +148,8 @@ async function askFor<Result>(batches: readonly EventBatch[], ask: () => Promise
   try {
     return await ask();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const message = error instanceof Error ? error.message : String(error);
+    const reason = message.replace(`${errorCatalogue.chainUnreachable.message}: `, "");
     throw new BrokerError("chainUnreachable", { details: `${whyAsked(batches)}: ${reason}`, cause: error });
   }
 }

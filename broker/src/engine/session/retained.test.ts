@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionFilter } from "../../domain/session-filter.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, PublishCall } from "../broker.ts";
 import { publish } from "../testing/publish.ts";
@@ -94,6 +96,24 @@ describe("what topics retain", () => {
     await retain("a", "1");
     await engine.clock.settle();
     expect(seen(peer)).toEqual(["a 1"]);
+  });
+
+  it("is given from the chain where the store has dropped its copy", async () => {
+    const minuteMs = 60_000;
+    await engine.stop();
+    engine = await TestEngine.start({ retentionMs: 10 * minuteMs });
+    for (const [index, topic] of topics.entries()) {
+      await engine.broker.open({ topic, groupId: undefined });
+      await retain(topic, String(index));
+    }
+    await engine.clock.advance(15 * minuteMs);
+    for (const name of ["a", "ab"]) {
+      const batch = await engine.store.findBatch(defaultGroupId, { topic: parseTopicName(name), sequence: 1 });
+      expect(batch?.dropped).toBeDefined();
+    }
+    const peer = new RecordingPeer();
+    await subscribe(await attach(peer), "#");
+    expect(seen(peer)).toEqual(["retained a 0", "retained a/b 1", "retained a/b/c 2", "retained ab 3"]);
   });
 
   it("is read no further once the client is gone", async () => {

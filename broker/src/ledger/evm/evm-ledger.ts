@@ -213,7 +213,12 @@ export class EvmLedger implements Ledger {
   }
 
   async readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
-    return this.#ask(this.#started().reader.readCommitted(places, signal));
+    try {
+      return await this.#started().reader.readCommitted(places, signal);
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
+    }
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {

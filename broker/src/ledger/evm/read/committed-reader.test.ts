@@ -1,0 +1,111 @@
+import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { Signer } from "@stele/eth/node";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { parseTopicName } from "../../../domain/topic-name.ts";
+import type { CommittedBatch } from "../../../ports/ledger.ts";
+import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
+import type { EvmLedger } from "../evm-ledger.ts";
+import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
+import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
+
+const never = new AbortController().signal;
+const name = parseTopicName("committed");
+const count = 90;
+
+/** As the reader asks; without a range, a block by its hash. */
+interface LogQuery {
+  readonly fromBlock?: string;
+  readonly toBlock?: string;
+}
+
+let chain: EmbeddedChain;
+let provider: InterceptedProvider;
+let ledger: EvmLedger;
+let committed: readonly CommittedBatch[];
+/** Ranges that the endpoint was asked for. */
+let asked: string[];
+
+beforeAll(async () => {
+  const genesisAccounts = ["key", "stranger to key"].map((key) => new Signer(testKey(key)).address);
+  chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
+  provider = new InterceptedProvider(chain);
+  ledger = createEvmHarness(provider, "key").createLedger();
+  await ledger.start();
+  await ledger.openTopic(name, never);
+  const { address } = await ledger.prepareOpening(name);
+  for (let index = 0; index < count; index += 1) {
+    const events = [{ content: Buffer.from(String(index)), extensions: [] }];
+    await ledger.append([toOutgoingBatch({ topic: name, address, events })], never);
+  }
+  committed = await readAll();
+});
+
+afterAll(async () => {
+  await ledger.stop();
+  await chain.stop();
+});
+
+beforeEach(() => {
+  asked = [];
+  provider.current = async (request, pass) => {
+    if (request.method !== "eth_getLogs") return pass();
+    const [{ fromBlock, toBlock }] = request.params as [LogQuery];
+    asked.push(fromBlock === undefined ? "one" : `${Number(toBlock) - Number(fromBlock) + 1}`);
+    return pass();
+  };
+});
+
+async function readAll(): Promise<readonly CommittedBatch[]> {
+  const head = await ledger.finalBlockNumber(never);
+  const found: CommittedBatch[] = [];
+  for (let blockNumber = 0; blockNumber <= head; blockNumber += 1) {
+    const { entries = [] } = (await ledger.readBlock(blockNumber, never)) ?? {};
+    for (const entry of entries) if (entry.kind === "events-committed") found.push({ ...entry, blockNumber });
+  }
+  return found;
+}
+
+test("neighbouring blocks share a request of 64 blocks", async () => {
+  expect(committed).toHaveLength(count);
+  expect(await ledger.readCommitted(committed, never)).toEqual(committed);
+  expect(asked).toEqual(["64", "26"]);
+});
+
+test("blocks far apart are asked for each by itself", async () => {
+  const some = [0, 20, 36, 80].flatMap((index) => committed[index] ?? []);
+  expect(await ledger.readCommitted(some, never)).toEqual(some);
+  expect(asked).toEqual(["one", "17", "one"]);
+});
+
+test("halves a range that the endpoint refuses, and loses nothing", async () => {
+  const { current } = provider;
+  provider.current = async (request, pass) => {
+    const answer = await current(request, pass);
+    if (Number(asked.at(-1)) > 3 && request.method === "eth_getLogs") {
+      throw Object.assign(new Error("block range too large"), { code: -32000 });
+    }
+    return answer;
+  };
+  expect(await ledger.readCommitted(committed, never)).toEqual(committed);
+  provider.current = passAll;
+});
+
+test("leaves out what the endpoint has pruned, and gives the rest", async () => {
+  const gone = committed[10]?.blockNumber;
+  provider.current = async (request, pass) => {
+    const answer = await pass();
+    if (request.method !== "eth_getLogs") return answer;
+    return (answer as { blockNumber: string }[]).filter(({ blockNumber }) => Number(blockNumber) !== gone);
+  };
+  expect(await ledger.readCommitted(committed, never)).toEqual(committed.filter((_, index) => index !== 10));
+  provider.current = passAll;
+});
+
+test("an endpoint that says that it has pruned is a failure with 200205", async () => {
+  provider.current = async (request, pass) => {
+    if (request.method === "eth_getLogs") throw Object.assign(new Error("pruned history unavailable"), { code: 4444 });
+    return pass();
+  };
+  await expect(ledger.readCommitted(committed.slice(0, 3), never)).rejects.toMatchObject({ code: 200205 });
+  provider.current = passAll;
+});
