@@ -41,6 +41,10 @@ if (!existsSync(join(root, "broker", "dist", "docs", "index.html"))) {
   const fate = process.env.CHECKS_DOCS === "required" ? "failed, since they are required here" : "were left out";
   console.log(`The documentation's site is not built: the tests with it ${fate}. npm run build:docs builds it.`);
 }
+if (spawnSync("npm", ["ping", "--fetch-retries=0", "--fetch-timeout=5000"]).status !== 0) {
+  const fate = process.env.CHECKS_REGISTRY === "required" ? "failed, since they are required here" : "were left out";
+  console.log(`npm's registry does not answer: the tests of the packed tarballs ${fate}.`);
+}
 const pythonClients = {
   "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",
   "stomp.py": "import stomp",
