@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
@@ -122,4 +122,20 @@ it("with allowAnonymous, each start says loudly that whoever reaches the broker 
     if (level === "info")
       expect(stderr + broker.stdout()).toContain("ANYBODY WHO REACHES THIS BROKER MAY DO EVERYTHING");
   }
+});
+
+it("--check-config says so where the roles of the store cannot be read, and makes no store", async () => {
+  using folder = createTempFolder();
+  const dataDir = join(folder.path, "data");
+  const env = { STELE_ACCESS: '{"roles": {"member": [{"actions": ["read"]}]}}' };
+  const check = () => runBroker({ dataDir, env, args: ["--check-config"] });
+  const { stdout } = await check();
+  expect(stdout).toMatch(/^role member = .*\(config file\)\nrole admin = .*\(every broker\)\n$/m);
+  expect(existsSync(dataDir)).toBe(false);
+  mkdirSync(dataDir);
+  writeFileSync(join(dataDir, "keys.sqlite"), "no database".repeat(1_000));
+  expect(await check()).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^roles of the store: not read, .*damaged/m),
+  });
 });

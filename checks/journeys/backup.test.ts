@@ -142,6 +142,8 @@ describe("a folder", () => {
       expect(
         await stele("key", "create", "--principal", "a", "--role", "admin", "--data-dir", path("data")),
       ).toMatchObject({ code: 0 });
+      const role = await stele("role", "set", "kept", '[{"actions":["read"]}]', "--data-dir", path("data"));
+      expect(role).toMatchObject({ code: 0 });
       expect(await stele("backup", path("running"), "--data-dir", path("data"))).toMatchObject({ code: 0 });
       cpSync(path("data"), path("copied"), { recursive: true });
     });
@@ -154,6 +156,13 @@ describe("a folder", () => {
     expect(readdirSync(path(name)).toSorted()).toEqual(names);
     for (const file of names) expect(statSync(join(path(name), file)).mode & 0o777).toBe(0o600);
     expect(statSync(path(name)).mode & 0o777).toBe(0o700);
+  });
+
+  it.each(["running", "stopped"])("of a %s broker is restored with the roles of its store", async (name) => {
+    const restored = path(`${name} restored`);
+    expect(await stele("restore", path(name), "--data-dir", restored)).toMatchObject({ code: 0 });
+    const shown = await stele("role", "show", "kept", "--data-dir", restored);
+    expect(shown).toMatchObject({ code: 0, stdout: '[{"effect":"allow","actions":["read"]}]\n' });
   });
 
   it("that was copied from a running broker is not taken for a backup", async () => {
