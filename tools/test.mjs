@@ -45,6 +45,12 @@ if (spawnSync("npm", ["ping", "--fetch-retries=0", "--fetch-timeout=5000"]).stat
   const fate = process.env.CHECKS_REGISTRY === "required" ? "failed, since they are required here" : "were left out";
   console.log(`npm's registry does not answer: the tests of the packed tarballs ${fate}.`);
 }
+if (spawnSync("systemd-analyze", ["--version"]).error !== undefined) {
+  console.log("systemd-analyze is not installed: the test of the systemd unit was left out.");
+}
+if (spawnSync("helm", ["version"]).error !== undefined) {
+  console.log("helm is not installed: the test of the Helm chart was left out.");
+}
 const pythonClients = {
   "paho-mqtt 2": "from paho.mqtt.client import CallbackAPIVersion",
   "stomp.py": "import stomp",

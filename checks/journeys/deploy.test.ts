@@ -1,0 +1,77 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { findProgram } from "../harness/find-program.ts";
+import { findFreePort } from "../harness/free-port.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+const folder = fileURLToPath(new URL("../../deploy", import.meta.url));
+const read = (name: string): string => readFileSync(join(folder, name), "utf8");
+
+/** Each instruction with its arguments, on one line. */
+const instructions = read("Containerfile")
+  .replaceAll(/^#.*\n/gm, "")
+  .replaceAll("\\\n", " ")
+  .split("\n")
+  .filter((line) => line !== "")
+  .map((line) => [line.split(" ")[0] ?? "", line.slice(line.indexOf(" ") + 1)] as const);
+const last = (name: string): string => instructions.findLast(([found]) => found === name)?.[1] ?? "";
+
+describe("the Containerfile", () => {
+  it("builds on exact versions, in stages, and copies instead of adding", () => {
+    const bases = instructions.filter(([name]) => name === "FROM").map(([, base]) => base);
+    expect(bases).toHaveLength(2);
+    for (const base of bases) expect(base).toMatch(/^\S+:\d+\.\d+\.\d+-[\w-]+( AS \w+)?$/);
+    expect(instructions.map(([name]) => name)).not.toContain("ADD");
+  });
+
+  it("runs without root, gets signals itself, and holds no secret", () => {
+    expect(last("USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(instructions.findLastIndex(([name]) => name === "RUN")).toBeLessThan(
+      instructions.findIndex(([name]) => name === "USER"),
+    );
+    expect(JSON.parse(last("ENTRYPOINT"))).toEqual(["stele"]);
+    for (const [name, text] of instructions)
+      if (/^(?:ENV|ARG)$/.test(name)) expect(text).not.toMatch(/key|secret|token|password/i);
+    expect(read("Containerfile.dockerignore").split("\n")).toEqual(
+      expect.arrayContaining([".git", "**/*.key", "data"]),
+    );
+  });
+
+  const running = useWorld(embeddedWorld);
+
+  it("has a health check that tells a broker that lives from one that does not", async () => {
+    const [, check = ""] = /CMD (\[.*\])$/.exec(last("HEALTHCHECK")) ?? [];
+    const [, ...args] = JSON.parse(check) as readonly string[]; // Our own file.
+    const statusAt = (port: string): number | null =>
+      spawnSync(
+        process.execPath,
+        args.map((text) => text.replace(":8080", `:${port}`)),
+      ).status;
+    expect(statusAt(new URL(running().broker.url).port)).toBe(0);
+    expect(statusAt(String(await findFreePort()))).toBe(1);
+  });
+});
+
+it.runIf(findProgram("systemd-analyze") !== undefined)("the unit is one that systemd takes, and hardened", () => {
+  const unit = join(folder, "stele.service");
+  expect(spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+  const { status, stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit], {
+    encoding: "utf8",
+  });
+  expect({ status, stdout: stdout.trim().split("\n").at(-1) }).toEqual({
+    status: 0,
+    stdout: expect.stringContaining("OK"),
+  });
+});
+
+it.runIf(findProgram("helm") !== undefined)("the chart passes helm lint, and runs without root", () => {
+  const chart = join(folder, "chart");
+  execFileSync("helm", ["lint", "--strict", chart]);
+  const made = execFileSync("helm", ["template", "one", chart], { encoding: "utf8" });
+  expect(made).toContain("runAsNonRoot: true");
+  expect(made).toContain("readOnlyRootFilesystem: true");
+});
