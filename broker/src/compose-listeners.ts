@@ -140,6 +140,7 @@ function createHttp(
     clientsRoutes: options.routes,
     console: options.console,
     docs: options.docs,
+    consoleChainNodes: config.consoleChainNodes,
     budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,

@@ -22,7 +22,8 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     folder = createTempFolder();
     anvil = await startAnvil({});
     const group = { id: "1", endpoints: [anvil.url], privateKey: devKey(0), finality: "latest", pollMs: 50 };
-    broker = await startBroker({ dataDir: folder.path, env: { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn" } });
+    const env = { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn", STELE_CONSOLE_CHAIN_NODES: anvil.url };
+    broker = await startBroker({ dataDir: folder.path, env });
     client = new Client(broker.url);
     browser = await ConsoleBrowser.start();
     await until("the broker is ready", () => client.isReady());
@@ -47,6 +48,20 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     await page.getByRole("region", { name: "Blocks" }).getByText(`by ${stranger}`).waitFor();
     await page.getByText(/^x\/a: event 4/).click();
     await page.getByRole("link", { name: /good/ }).waitFor();
+    await page.context().close();
+  });
+
+  it("verifies a proof against a node that the operator names, and says on what that rests", async () => {
+    const { eventId } = await client.publish("x/a", "to prove");
+    const page = await browser.open(`${broker.url}/console/events/${eventId}/proof`);
+    const { host } = new URL(anvil.url);
+    await page.getByRole("button", { name: `Ask ${host}` }).click();
+    await page.getByText("Verified in this browser").waitFor();
+    await page.getByText(`this rests on the node ${host}, which the operator of this broker named`).waitFor();
+    await page.getByLabel(/^Registry that you trust/).fill(`0x${"12".repeat(20)}`);
+    await page.getByRole("button", { name: `Ask ${host}` }).click();
+    await page.getByText("Refuted", { exact: true }).waitFor();
+    expect(browser.faults.filter((fault) => !fault.startsWith(`request: ${anvil.url}`))).toEqual([]);
     await page.context().close();
   });
 

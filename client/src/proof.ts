@@ -1,3 +1,4 @@
+export { type BlockHashOptions, readBlockHash } from "./block-hash.ts";
 export { checkProof, parseProof, type ParsedProof, type Proof } from "@stele/wire";
 export {
   type CheckedBatch,

@@ -88,6 +88,14 @@ export const settings = {
       "Whether the broker serves its [console](console.md) at `/console`, and this documentation at `/docs` if it was built.",
     default: "on",
   }),
+  consoleChainNodes: list({
+    section: "Listening",
+    description:
+      "JSON-RPC addresses of nodes of the chain that the [console](console.md) may ask for the hash of a block, to verify a proof. Everybody who opens the console learns them: no address may contain a key. The nodes must allow the console's origin by CORS.",
+    default: [],
+    rule: "a list of http or https URLs without user names, such as https://node.partner.example",
+    checkEntry: isNodeUrl,
+  }),
   requestBodyBytesMax: integer({
     section: "Listening",
     description: "Longest request body; the broker refuses longer ones.",
@@ -371,6 +379,13 @@ export const settings = {
 
 /** The broker's configuration; frozen. It contains no secret, except in addresses of endpoints and of the database. */
 export type Config = SettingsOf<typeof settings>;
+
+/** One that fits into a header and an attribute as it is. */
+function isNodeUrl(value: string): boolean {
+  if (!/^https?:\/\/[^\s"'<>;,&*]+$/.test(value) || !URL.canParse(value)) return false;
+  const { username, password } = new URL(value);
+  return username === "" && password === "";
+}
 
 /** Any other spelling would never equal what a browser sends. */
 function isOrigin(value: string): boolean {

@@ -98,6 +98,8 @@ export interface HttpServerOptions {
   readonly console?: ConsoleFiles | undefined;
   /** Serves the documentation where given. */
   readonly docs?: ConsoleFiles | undefined;
+  /** Nodes of the chain that the console may ask for block hashes; none if left out. */
+  readonly consoleChainNodes?: readonly string[] | undefined;
   /** Every listener that listens, for the health page and the AsyncAPI document. */
   readonly listeners?: AdminOptions["listeners"];
   /** What the AsyncAPI document says of the settings. */
@@ -296,8 +298,9 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   return { app, webSockets, tails };
 }
 
-function registerPages(scope: FastifyInstance, { console: files, docs, basePath }: AppOptions): void {
-  if (files !== undefined) registerConsole(scope, { files, basePath, hasDocs: docs !== undefined });
+function registerPages(scope: FastifyInstance, { console: files, docs, basePath, ...options }: AppOptions): void {
+  const chainNodes = options.consoleChainNodes;
+  if (files !== undefined) registerConsole(scope, { files, basePath, hasDocs: docs !== undefined, chainNodes });
   if (docs !== undefined) registerDocs(scope, { files: docs, basePath });
 }
 

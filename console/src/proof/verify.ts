@@ -1,5 +1,7 @@
 import "./no-eval.ts";
-import { type Proof, type ProofResult, verifyProof } from "@stele/client/proof";
+import { type Proof, type ProofResult, readBlockHash, verifyProof } from "@stele/client/proof";
+
+export { readBlockHash };
 
 export interface Trusted {
   readonly blockHash: string;

@@ -9,33 +9,43 @@ export interface ConsoleOptions {
   readonly basePath: string;
   /** Whether the documentation is served too. */
   readonly hasDocs?: boolean;
+  /** Addresses of nodes of the chain that the page may ask for block hashes. */
+  readonly chainNodes?: readonly string[] | undefined;
+}
+
+interface IndexParts extends ConsoleOptions {
+  readonly hasDocs: boolean;
+  readonly chainNodes: readonly string[];
 }
 
 /** Where the build puts everything whose name contains its hash. */
 const hashedFolder = "assets/";
 
 /**
- * The page runs its own scripts only, calls this broker only, and appears in no frame of another page. It never turns a text into markup or script
- * either: Trusted Types refuse that.
+ * The page runs its own scripts only, calls this broker and the nodes that its operator names, and appears in no frame of another page. It
+ * never turns a text into markup or script either: Trusted Types refuse that.
  */
-const contentPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'self'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
-
-const headers = { ...pageHeaders, "content-security-policy": contentPolicy };
+function toContentPolicy(chainNodes: readonly string[]): string {
+  const origins = chainNodes.map((url) => new URL(url).origin);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    ["connect-src 'self'", ...new Set(origins)].join(" "),
+    "base-uri 'self'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
 
 /** Serves the console's files. Every address below it that names no file is a view of the page. */
-export function registerConsole(app: FastifyInstance, { files, basePath, hasDocs = false }: ConsoleOptions): void {
-  const index = toIndex({ files, basePath, hasDocs });
+export function registerConsole(app: FastifyInstance, options: ConsoleOptions): void {
+  const { files, basePath, hasDocs = false, chainNodes = [] } = options;
+  const index = toIndex({ files, basePath, hasDocs, chainNodes });
+  const headers = { ...pageHeaders, "content-security-policy": toContentPolicy(chainNodes) };
   app.get(consolePath, (request, reply) => {
     const query = (request.raw.url ?? "").slice(toPath(request.raw.url ?? "").length);
     return reply.headers(headers).redirect(`${basePath}${consolePath}/${query}`);
@@ -50,10 +60,14 @@ export function registerConsole(app: FastifyInstance, { files, basePath, hasDocs
 }
 
 /** The build leaves a place for the address below which the page finds its files and the broker. The page links to the documentation that its head names. */
-function toIndex({ files, basePath, hasDocs }: Required<ConsoleOptions>): ConsoleFile {
+function toIndex({ files, basePath, hasDocs, chainNodes }: IndexParts): ConsoleFile {
   const built = files.get(indexFile)?.bytes.toString() ?? "";
   const placed = built.replace('<base href="/console/"', `<base href="${basePath}${consolePath}/"`);
   const help = hasDocs ? `<link rel="help" href="${basePath}${docsPath}/" />` : "";
-  const bytes = Buffer.from(placed.replace("</head>", `${help}</head>`));
+  const named = placed.replace(
+    'name="chain-nodes" content=""',
+    () => `name="chain-nodes" content="${chainNodes.join(" ")}"`,
+  );
+  const bytes = Buffer.from(named.replace("</head>", `${help}</head>`));
   return { type: "text/html; charset=utf-8", bytes, gzip: undefined, etag: toEtag(bytes) };
 }

@@ -70,6 +70,22 @@ describe("the console", () => {
     expect((await ask(origin, "/one/two/console?a=%23")).headers["location"]).toBe("/one/two/console/?a=%23");
   });
 
+  it("lets the page ask nodes of the chain that the operator names, and no others", async () => {
+    const chainNodes = ["https://node.example/rpc", "https://node.example/other", "http://127.0.0.1:8545"];
+    const index = {
+      type: "text/html",
+      bytes: Buffer.from('<meta name="chain-nodes" content="" />'),
+      gzip: undefined,
+      etag: "x",
+    };
+    await using server = await serve({}, { console: new Map([["index.html", index]]), consoleChainNodes: chainNodes });
+    const { headers, body } = await ask(server.url, "/console/");
+    expect(body).toBe(`<meta name="chain-nodes" content="${chainNodes.join(" ")}" />`);
+    expect(headers["content-security-policy"]?.split("; ")).toContain(
+      "connect-src 'self' https://node.example http://127.0.0.1:8545",
+    );
+  });
+
   it("lets hashed files be kept for ever, and asks about the page each time", async () => {
     await using server = await serve({}, { console: files });
     const asset = await ask(server.url, "/console/assets/index-1a.js");

@@ -1,0 +1,45 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { readBlockHash } from "./block-hash.ts";
+
+const hash = `0x${"AB".repeat(32)}`;
+const ending: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ending.splice(0)) end();
+});
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  ending.push(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`; // It listens on a port.
+}
+
+it("asks a node for the hash of a block", async () => {
+  let asked = "";
+  const url = await serve((request, response) => {
+    request.on("data", (data) => (asked += String(data)));
+    request.on("end", () => response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result: { hash } })));
+  });
+  expect(await readBlockHash(url, 31)).toBe(hash.toLowerCase());
+  expect(JSON.parse(asked)).toMatchObject({ method: "eth_getBlockByNumber", params: ["0x1f", false] });
+});
+
+it.each([
+  "no JSON",
+  "null",
+  "[]",
+  '{"result": null}',
+  '{"result": {"hash": "0x12"}}',
+  `{"result": {"hash": "${hash}", "x": "${"y".repeat(70_000)}"}}`,
+])("takes no hash from the answer %.40s", async (answer) => {
+  const url = await serve((_request, response) => response.end(answer));
+  await expect(readBlockHash(url, 1)).rejects.toThrow("gives no hash of block 1");
+});
+
+it("follows a node to no other address", async () => {
+  const other = await serve((_request, response) => response.end(JSON.stringify({ result: { hash } })));
+  const url = await serve((_request, response) => response.writeHead(307, { location: other }).end());
+  await expect(readBlockHash(url, 1)).rejects.toThrow();
+});
