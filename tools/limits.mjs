@@ -57,7 +57,7 @@ function render(rows) {
 # Limits
 
 Every queue, buffer, batch, loop and retry has a named limit. What can be set is in [configuration.md](configuration.md), whose defaults take
-the place of the engine's here; the rest is below, as it stands in the code. Names end in their unit. Each limit holds for one node. Of the quotas of tenants and
+the place of the engine's here; the rest is below, as it stands in the code. Names end in their unit. What a node holds in memory or does at once is bounded for each node, what is stored for its store. Of the quotas of tenants and
 principals, [access.md](access.md#quotas) says which hold for a node and which for all nodes.
 `;
   const files = [...new Set(rows.map((row) => row.file))];
