@@ -74,4 +74,5 @@ it.runIf(findProgram("helm") !== undefined)("the chart passes helm lint, and run
   const made = execFileSync("helm", ["template", "one", chart], { encoding: "utf8" });
   expect(made).toContain("runAsNonRoot: true");
   expect(made).toContain("readOnlyRootFilesystem: true");
+  expect(made).toContain("enableServiceLinks: false");
 });
