@@ -14,7 +14,7 @@ async function createHarness(): Promise<LedgerHarness> {
     createLedger: () => createMemoryLedger({ groupId: defaultGroupId, chain, sender }),
     stranger: {
       open: async (name) => void chain.open(name, stranger),
-      publish: async (batches) => void chain.publish(batches),
+      publish: async (batches) => void chain.publish(batches, { publisher: stranger }),
     },
     dispose: async () => {},
   };
