@@ -15,7 +15,8 @@ import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-grou
 /** A page of SQLite's; a database that is no longer holds no table. */
 const pageBytes = 4096;
 const nothingKnown: KnownGroups = { indexed: new Map(), signed: new Set() };
-const nothingChanged = "This start has changed nothing.";
+/** The end of a message of a refused start. */
+export const nothingChanged = "This start has changed nothing.";
 
 /** For parts that keep something in the data folder. */
 export interface FolderOptions {

@@ -1,8 +1,15 @@
-import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
+import { basename } from "node:path";
+import {
+  type EmbeddedChain,
+  headFileOf,
+  readHeadFile,
+  startEmbeddedChain,
+  TRANSACTION_BYTES_MAX_DEFAULT,
+} from "@stele/chain";
 import { publishGas, topicRegistryCode } from "@stele/contracts";
 import { Signer } from "@stele/eth/node";
 import { isBrokerError } from "@stele/wire";
-import { chainFile, type FolderOptions } from "./compose-folder.ts";
+import { chainFile, type FolderOptions, nothingChanged, storeFile } from "./compose-folder.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { groupsOf } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
@@ -38,6 +45,42 @@ export async function startEmbedded(
   cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
   watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
+}
+
+/**
+ * Checks that the chain, where it is in this process, can give every event again. Called before a start empties a damaged index, whose batches may be the only copy of what a
+ * damaged block held.
+ * @throws Error that names both files and says what to do; the reason of `signal`.
+ */
+export async function checkBeforeEmptying(
+  chain: Pick<EmbeddedChain, "checkBlocks"> | undefined,
+  { folder, signal }: Pick<FolderOptions, "folder"> & { readonly signal: AbortSignal | undefined },
+): Promise<void> {
+  if (chain === undefined) return;
+  let blocks = 0;
+  for (let isMore = true; isMore; ) {
+    signal?.throwIfAborted();
+    const { upTo, damaged } = await chain.checkBlocks({ from: blocks, to: Number.MAX_SAFE_INTEGER });
+    const [first] = damaged;
+    if (first !== undefined) throw new Error(bothDamaged(folder, first.reason));
+    isMore = upTo >= blocks;
+    blocks = upTo + 1;
+  }
+  const head = headFileOf(chainFile(folder));
+  const { status } = readHeadFile(chainFile(folder));
+  // The index would have been the other witness.
+  if (blocks > 1 && (status === "missing" || status === "damaged")) {
+    const reason = `${basename(head)} is ${status}, so that nothing shows whether the chain has its newest blocks.`;
+    throw new Error(`${bothDamaged(folder, reason)} If the chain is known to be whole: echo accept > ${head}`);
+  }
+}
+
+function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
+  const [store, chain] = [storeFile(folder), chainFile(folder)];
+  return [
+    `${store} is damaged: its index would have to be built anew from ${chain}, which may not have every event. ${reason}`,
+    `Restore both files from one backup, each with its -wal file where the backup has one; delete nothing of what is here. ${nothingChanged}`,
+  ].join(" ");
 }
 
 /**

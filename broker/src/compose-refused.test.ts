@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   cpSync,
   existsSync,
@@ -89,14 +89,7 @@ const emptyOfMeaning = /-shm$|lock(-journal)?$/;
 /** Every file by its hash. */
 function contentsOf(path: string): Readonly<Record<string, string>> {
   const names = readdirSync(path).filter((name) => !emptyOfMeaning.test(name));
-  return Object.fromEntries(
-    names.toSorted().map((name) => [
-      name,
-      createHash("sha256")
-        .update(readFileSync(join(path, name)))
-        .digest("hex"),
-    ]),
-  );
+  return Object.fromEntries(names.toSorted().map((name) => [name, hash("sha256", readFileSync(join(path, name)))]));
 }
 
 function file(name: string): string {
@@ -135,10 +128,21 @@ function take(source: string, names: readonly string[]): void {
   }
 }
 
-function setVersionOfStore(): void {
+function changeStore(statement: string): void {
   const database = new DatabaseSync(file("store.sqlite"));
-  database.exec("update schema_version set version = 99");
+  database.exec(statement);
   database.close();
+}
+
+function damageIndex(): void {
+  changeStore("update topics set sequence = sequence + 1");
+}
+
+function damageBlock(): void {
+  change("chain.sqlite", (bytes) => {
+    // Pages keep remnants that nobody reads.
+    for (let at = bytes.indexOf("first-b"); at >= 0; at = bytes.indexOf("first-b", at + 1)) bytes[at] = 0;
+  });
 }
 
 /** Bytes of the header of SQLite's write-ahead log. */
@@ -210,6 +214,13 @@ const anyEnd: Readonly<Record<string, Case>> = {
       remove(...store);
     },
     says: /sqlite-head is damaged, and there is no index.*Restore/,
+  },
+  "a damaged row of the index, and no head file": {
+    spoil: () => {
+      damageIndex();
+      remove(head);
+    },
+    says: /store\.sqlite is damaged.*sqlite-head is missing.*Restore both files.*delete nothing/,
   },
   "neither chain nor store": {
     spoil: () => remove(...chain, ...store),
@@ -290,15 +301,22 @@ const stoppedOnly: Readonly<Record<string, Case>> = {
   },
   "a damaged block, and no store": {
     spoil: () => {
-      change("chain.sqlite", (bytes) => {
-        // Pages keep remnants that nobody reads.
-        for (let at = bytes.indexOf("first-b"); at >= 0; at = bytes.indexOf("first-b", at + 1)) bytes[at] = 0;
-      });
+      damageBlock();
       remove(...store);
     },
     says: /chain\.sqlite is damaged: Block \d+/,
   },
-  "a store of a newer version": { spoil: setVersionOfStore, says: /written by a newer version/ },
+  "a damaged block, and a damaged row of the index, which has the block's events": {
+    spoil: () => {
+      damageBlock();
+      damageIndex();
+    },
+    says: /store\.sqlite is damaged.*chain\.sqlite.*Block \d+ of the chain is damaged.*Restore both files.*delete nothing/,
+  },
+  "a store of a newer version": {
+    spoil: () => changeStore("update schema_version set version = 99"),
+    says: /written by a newer version/,
+  },
   "damaged subscriptions": {
     spoil: () => change("store.sqlite", (bytes) => void bytes.fill(0xa5, 2 * pageBytes, 30 * pageBytes)),
     says: /store\.sqlite is damaged/,

@@ -11,7 +11,7 @@ import { createLedgers } from "./compose-groups.ts";
 import { toEngineLimits } from "./compose-limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
-import { explainStart, startEmbedded } from "./compose-own-chain.ts";
+import { checkBeforeEmptying, explainStart, startEmbedded } from "./compose-own-chain.ts";
 import { startWatches } from "./compose-watches.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import {
@@ -56,7 +56,7 @@ import { SecretBox } from "./store/sealed/secret-box.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
 import type { HeldFile } from "./store/sql/schema.ts";
-import { createSqlStore } from "./store/sql/sql-store.ts";
+import { createSqlStore, type SqlStoreOptions } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
 import { findTracing } from "./telemetry/open-telemetry.ts";
 import { version } from "./version.ts";
@@ -185,7 +185,8 @@ export async function startEngine(
     ? await startEmbedded(config, { ...parts, graceMs, needsHeadFile })
     : undefined;
   signal?.throwIfAborted();
-  const { store, cluster, storeFile } = createSharedServices(config, parts);
+  const beforeEmptying = (): Promise<void> => checkBeforeEmptying(embedded?.chain, { folder, signal });
+  const { store, cluster, storeFile } = createSharedServices(config, { ...parts, beforeEmptying });
   const metrics = createMetrics();
   const tracing = await findTracing({ version, logger });
   const sink = createSink(config, { metrics, cleanup, tracing });
@@ -258,12 +259,14 @@ interface SharedServices {
   readonly storeFile: () => HeldFile | undefined;
 }
 
-function createSharedServices(config: Config, parts: FolderOptions): SharedServices {
-  const { folder, logger, onFailure: onFault, hasFailed: keepsLog } = parts;
+type StoreParts = FolderOptions & Required<Pick<SqlStoreOptions, "beforeEmptying">>;
+
+function createSharedServices(config: Config, parts: StoreParts): SharedServices {
+  const { folder, logger, onFailure: onFault, hasFailed: keepsLog, beforeEmptying } = parts;
   if (isClustered(config)) return createForCluster(config, parts);
   const [cluster, noFile] = [undefined, () => undefined];
   if (config.coordination === "none") return { store: createMemoryStore(), cluster, storeFile: noFile };
-  const store = createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog });
+  const store = createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog, beforeEmptying });
   return { store, cluster, storeFile: () => store.file };
 }
 

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRandom, seedsOf } from "../../harness/random.ts";
+import { damageRowAndBlock } from "../support/damaged-pair.ts";
 import { applyDamage, chooseDamage, describeDamage, excusesOf } from "../support/damage.ts";
 import { judge } from "../support/judge.ts";
 import { fillPromisedFolder, type PromisedFolder } from "../support/promised-folder.ts";
 import { Tally } from "../support/tally.ts";
 
 const eventsTotal = 120;
+/** Seeds of the pairs: each pair must end in the same way. */
+const pairsMax = 8;
 const seeds = seedsOf(
   "CHECKS_DAMAGE_SEEDS",
   Array.from({ length: 40 }, (_, index) => index + 1),
@@ -32,6 +35,18 @@ describe("a broker on damaged files is refused, heals them, or answers as if not
       const { verdict, said } = await judge(folder.path, filled.promised, excusesOf(damage));
       tally.count(verdict);
       expect(verdict, said).not.toMatch(/^wrong/);
+    },
+  );
+
+  it.each(seeds.slice(0, pairsMax))(
+    "seed %i: a small row of the index and a block of the chain, refused",
+    async (seed) => {
+      const random = createRandom(seed);
+      using folder = filled.copy(random.pick(["stopped", "killed"]));
+      damageRowAndBlock(folder.path, random);
+      const { verdict, said } = await judge(folder.path, filled.promised);
+      expect(verdict, said).toBe("refused");
+      expect(said).toMatch(/store\.sqlite.*chain\.sqlite.*Block \d+ of the chain is damaged/);
     },
   );
 });

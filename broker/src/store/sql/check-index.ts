@@ -8,14 +8,19 @@ const rowsReadMax = 1_000;
 
 /**
  * Verifies the rows on which the rest of the index depends. If one is damaged, it empties the index, which the follower then rebuilds from the
- * chain; subscriptions keep their cursors. Returns whether it emptied the index.
+ * chain; subscriptions keep their cursors. Returns whether it emptied the index. Nothing has changed if `beforeEmptying` throws.
  */
-export async function emptyDamagedIndex({ migrating, lock }: SqlDatabase): Promise<boolean> {
+export async function emptyDamagedIndex(
+  { migrating, lock, checkTables }: SqlDatabase,
+  beforeEmptying: () => Promise<void> = async () => {},
+): Promise<boolean> {
   return migrating.transaction().execute(async (transaction) => {
     await lock(transaction, "check of the index");
+    await checkTables(transaction);
     const known = await transaction.selectFrom("groups").select("group_id").orderBy("group_id").execute();
     for (const { group_id } of known) await lock(transaction, indexLock(group_id));
     if (await isIntact(transaction)) return false;
+    await beforeEmptying();
     const groups = await transaction.selectFrom("groups").selectAll().execute();
     for (const table of ["batches", "topics", "blocks", "retained", "skipped_entries", "vanished", "groups"] as const) {
       await transaction.deleteFrom(table).execute();

@@ -372,7 +372,7 @@ export interface SqlDatabase {
     letters: readonly DeadLetterTable[],
   ) => Promise<readonly string[]>;
   /** Checks that each index of the small tables finds every row, and rebuilds it if not. @throws StoreError `corrupt`. */
-  readonly checkTables: () => Promise<void>;
+  readonly checkTables: (transaction: Transaction<Schema>) => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
   /** Undefined for a database server. */

@@ -69,13 +69,15 @@ export interface SqlStoreOptions {
   readonly onFault?: (error: StoreError) => void;
   /** Whether closing must leave the file and its log unchanged, and the file locked until the process ends. */
   readonly keepsLog?: () => boolean;
+  /** Called before a start empties a damaged index. If it throws, the start is refused and the file stays as it is. */
+  readonly beforeEmptying?: () => Promise<void>;
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
 export function createSqlStore(
   options: SqlStoreOptions,
 ): Store & Journal & GroupRecords & SecretRows & { readonly file: HeldFile | undefined } {
-  return new SqlStore(createSqliteBackend(options.file, options), options.logger ?? silentLogger);
+  return new SqlStore(createSqliteBackend(options.file, options), options.logger ?? silentLogger, options);
 }
 
 interface OpenDependencies {
@@ -92,11 +94,13 @@ interface OpenDependencies {
 export class SqlStore implements Store, Journal, GroupRecords {
   readonly #backend: SqlBackend;
   readonly #logger: Logger;
+  readonly #beforeEmptying: SqlStoreOptions["beforeEmptying"];
   #open: OpenDependencies | undefined;
 
-  constructor(backend: SqlBackend, logger: Logger) {
+  constructor(backend: SqlBackend, logger: Logger, { beforeEmptying }: Pick<SqlStoreOptions, "beforeEmptying"> = {}) {
     this.#backend = backend;
     this.#logger = logger;
+    this.#beforeEmptying = beforeEmptying;
   }
 
   readonly sessions: Store["sessions"] = passOnSessions(() => this.#parts().sessions);
@@ -112,8 +116,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     const database = await this.#backend.open();
     try {
       const from = await migrate(database, this.#backend);
-      await database.checkTables();
-      const isEmptied = await emptyDamagedIndex(database);
+      const isEmptied = await emptyDamagedIndex(database, this.#beforeEmptying);
       this.#open = {
         database,
         index: new SqlIndex(database),

@@ -48,7 +48,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     places: placesTable,
     rowWriter: createRowWriter(session, relaxed),
     saveProgress: async (rows, letters) => progress.save(rows, letters),
-    checkTables: async () => checkTables(durable, description),
+    checkTables: async (transaction) => checkTables(transaction, description),
     reindexBatches: async (transaction) => void (await sql`reindex batches`.execute(transaction ?? durable)),
     file: {
       hold: async (meanwhile) => session.hold(meanwhile),

@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import type { Random } from "../../harness/random.ts";
+
+/** Small tables of the index with a column whose change a checksum shows: such damage empties the index at the next start. */
+const smallRows = [
+  ["groups", "generation"],
+  ["groups", "batch_count"],
+  ["topics", "sequence"],
+  ["topics", "event_count"],
+  ["retained", "sequence"],
+] as const;
+
+/** Changes one small row of the index, and a byte of one transaction in the chain. Only the index still has the events of that transaction. */
+export function damageRowAndBlock(folder: string, random: Random): void {
+  const [table, column] = random.pick(smallRows);
+  changeRow(join(folder, "store.sqlite"), `update ${table} set ${column} = ${column} + 1`);
+  const [count, at] = [random.fraction(), random.fraction()];
+  changeRow(join(folder, "chain.sqlite"), flipByte(count, at));
+}
+
+function changeRow(file: string, statement: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(statement);
+  database.close();
+}
+
+/** Replaces one byte of the transaction at a share of all, at a share of its bytes. */
+function flipByte(share: number, within: number): string {
+  const place = `(select place from transactions order by place limit 1 offset (select cast(count(*) * ${share} as integer) from transactions))`;
+  const at = `cast(length(raw) * ${within} as integer)`;
+  const byte = `case hex(substr(raw, ${at} + 1, 1)) when '00' then x'01' else x'00' end`;
+  const changed = `cast(substr(raw, 1, ${at}) || ${byte} || substr(raw, ${at} + 2) as blob)`;
+  return `update transactions set raw = ${changed} where place = ${place}`;
+}
