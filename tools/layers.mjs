@@ -29,7 +29,7 @@ const brokerFolders = {
   tokens: ["ports", "lib"],
   backup: ["lib"],
   config: ["domain", "lib", "@wire"],
-  verify: ["ledger", "domain", "lib", "@contracts", "@eth", "@wire"],
+  verify: ["ledger", "domain", "lib", "cli", "@client", "@contracts", "@eth", "@wire"],
   cli: ["lib", "@client", "@wire"],
 };
 

@@ -59,6 +59,29 @@ it("docs/access.md leads from nothing to two organisations with a key each in te
   expect(output).toContain('"code":100701');
 });
 
+it("stele verify uses the key of --key-file, of STELE_KEY or of a context, as every other command", async () => {
+  const admin = "--admin-url http://127.0.0.1:8081";
+  const verify = `stele verify $(cat id) ${admin} --known-registries known.json`;
+  const output = await run([
+    `echo '{"access": {}}' > stele.json`,
+    "stele key create --config stele.json --principal auditor --role admin > auditor.key",
+    "stele --config stele.json > stele.log 2> stele.err &",
+    "curl --retry 20 --retry-connrefused -s http://127.0.0.1:8080/health/ready",
+    "export STELE_URL=http://127.0.0.1:8080 XDG_CONFIG_HOME=$PWD",
+    "stele topics open orders --key-file auditor.key",
+    "STELE_KEY=$(cat auditor.key) stele pub orders hello -o json | grep -o '[0-9a-f]\\{8\\}-[0-9]*-[0-9]*' | head -1 > id",
+    `${verify} --remember || echo "exit code $?"`,
+    `${verify} --remember --key-file auditor.key`,
+    `STELE_KEY=$(cat auditor.key) ${verify} -o ndjson`,
+    "unset STELE_URL",
+    `cat auditor.key | stele context add mine --url http://127.0.0.1:8080 ${admin} --key`,
+    "stele verify --topic orders --context mine --known-registries known.json",
+  ]);
+  expect(output).toMatch(/stele verify: the broker refuses: 100701 [^\n]*\nexit code 2\n/);
+  expect(output.match(/^verified/gm)).toHaveLength(2);
+  expect(output).toContain('"status":"verified"');
+});
+
 it("docs/access.md leads to a token instead of a key", async () => {
   const output = await run(commandsOf("token"));
   expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);

@@ -1,18 +1,13 @@
-import { readFileSync } from "node:fs";
-import { Stele, type SteleOptions } from "@stele/client";
+import { Stele } from "@stele/client";
 import { type Command, Option } from "commander";
-import { type Context, Contexts } from "./contexts.ts";
+import { Contexts } from "./contexts.ts";
+import { type BrokerFlags, findBroker, urlDefault } from "./find-broker.ts";
 import { type CliIo, UsageError } from "./io.ts";
 import { type Form, forms } from "../lib/output-form.ts";
 import { Output } from "./output.ts";
 
 /** What the flags of every command say. */
-export interface ConnectionFlags {
-  readonly url?: string;
-  readonly adminUrl?: string;
-  readonly group?: string;
-  readonly keyFile?: string;
-  readonly context?: string;
+export interface ConnectionFlags extends BrokerFlags {
   readonly output: Form;
 }
 
@@ -24,8 +19,6 @@ export interface Session {
   readonly url: string;
   readonly signal: AbortSignal;
 }
-
-export const urlDefault = "http://127.0.0.1:8080";
 
 export function addOutputFlag(command: Command): Command {
   return command.addOption(new Option("-o, --output <form>", "form of the results").choices(forms).default("table"));
@@ -52,41 +45,12 @@ export function addConnectionFlags(command: Command): Command {
 export function openSession(flags: ConnectionFlags, io: CliIo): Session {
   const output = new Output(io, flags.output);
   const contexts = new Contexts(io);
-  const options = toOptions(flags, findContext(flags, contexts, io.env), io.env);
+  const options = findBroker(flags, contexts, io.env);
   const problem = contexts.findProblem();
   if (problem !== undefined) output.note(`warning: ${problem}`);
   try {
     return { stele: new Stele(options), output, io, url: options.url, signal: io.signal };
   } catch {
     throw new UsageError(`not an http(s) URL: ${options.url}`);
-  }
-}
-
-/** The context that counts: the one of the flag, or the current one unless another address is named. */
-function findContext({ context, url }: ConnectionFlags, contexts: Contexts, env: CliIo["env"]): Context | undefined {
-  if (context === undefined && (url ?? (env["STELE_URL"] || undefined)) !== undefined) return undefined;
-  const { current, contexts: byName } = contexts.read();
-  const name = context ?? current;
-  if (name === undefined) return undefined;
-  const found = byName[name];
-  if (found === undefined) throw new UsageError(`there is no context ${name}; see stele context list`);
-  return found;
-}
-
-/** The key of a context goes only to the address of this context. */
-function toOptions(flags: ConnectionFlags, context: Context | undefined, env: CliIo["env"]): SteleOptions {
-  return {
-    url: flags.url ?? context?.url ?? (env["STELE_URL"] || urlDefault),
-    adminUrl: flags.adminUrl ?? context?.adminUrl,
-    groupId: flags.group ?? context?.groupId,
-    key: flags.keyFile === undefined ? (context?.key ?? (env["STELE_KEY"] || undefined)) : readKey(flags.keyFile),
-  };
-}
-
-function readKey(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    throw new UsageError(`--key-file: ${file} cannot be read`);
   }
 }

@@ -1,5 +1,8 @@
 import { findBytes } from "@stele/eth";
 import { quote } from "@stele/wire";
+import { Contexts } from "../cli/contexts.ts";
+import { findBroker } from "../cli/find-broker.ts";
+import type { CliIo } from "../cli/io.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import { type Form, takeForm } from "../lib/output-form.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
@@ -8,6 +11,10 @@ import { reasonOf, Unverifiable } from "./unverifiable.ts";
 export interface CommonArguments {
   /** Base URL of the broker. */
   readonly broker: string;
+  /** Base URL of its pages for operators, among them its own view of the chain. */
+  readonly operators: string;
+  /** Key or token that the broker asks for. */
+  readonly key: string | undefined;
   /** The trusted node; undefined for the broker's own view of the chain. */
   readonly rpc: string | undefined;
   readonly group: string | undefined;
@@ -42,13 +49,15 @@ export interface TopicArguments extends CommonArguments {
 
 export type VerifyArguments = EventArguments | TopicArguments | { readonly kind: "help" };
 
-const defaultBroker = "http://127.0.0.1:8080";
 const hashBytes = 32;
 const addressBytes = 20;
 const valueFlags = [
   "--rpc",
   "--broker",
   "--group",
+  "--admin-url",
+  "--key-file",
+  "--context",
   "--registry",
   "--block-hash",
   "--topic",
@@ -63,15 +72,17 @@ const listFlags = ["--publisher"];
 /** Flags without a value. */
 const switches = ["--json", "--remember"];
 
-/** Reads the arguments of `stele verify`. @throws Unverifiable for wrong usage. */
-export function parseArguments(argv: readonly string[]): VerifyArguments {
+/** The user who runs the command. */
+export type User = Pick<CliIo, "env" | "home">;
+
+/** Reads the arguments of `stele verify`. The broker is found as by every other command. @throws Unverifiable for wrong usage. */
+export function parseArguments(argv: readonly string[], user: User): VerifyArguments {
   if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
-  const { form, words: rest } = formOf(argv);
+  const { form, words: rest } = usable(() => takeForm(argv));
   const { values, words, given } = readFlags(rest);
   const common = {
-    broker: parseUrl(values.get("--broker") ?? defaultBroker, "--broker").replace(/\/+$/, ""),
+    ...brokerOf(values, user),
     rpc: mapped(values.get("--rpc"), (text) => parseUrl(text, "--rpc")),
-    group: values.get("--group"),
     registry: mapped(values.get("--registry"), (text) => parseHex(text, { bytes: addressBytes, flag: "--registry" })),
     remember: given.has("--remember"),
     knownRegistries: values.get("--known-registries"),
@@ -81,15 +92,39 @@ export function parseArguments(argv: readonly string[]): VerifyArguments {
   return values.has("--topic") ? toTopicArguments(values, words, common) : toEventArguments(values, words, common);
 }
 
-function formOf(argv: readonly string[]) {
+/** @throws Unverifiable for what a part of the command line throws. */
+function usable<Result>(read: () => Result): Result {
   try {
-    return takeForm(argv);
+    return read();
   } catch (error) {
     throw new Unverifiable(reasonOf(error));
   }
 }
 
 type Values = ReadonlyMap<string, string>;
+
+function brokerOf(
+  values: Values,
+  { env, home }: User,
+): Pick<CommonArguments, "broker" | "operators" | "group" | "key"> {
+  const flags = {
+    url: values.get("--broker"),
+    adminUrl: values.get("--admin-url"),
+    group: values.get("--group"),
+    keyFile: values.get("--key-file"),
+    context: values.get("--context"),
+  };
+  if (flags.url !== undefined && flags.context !== undefined) {
+    throw new Unverifiable("--context names a broker already: leave --broker out");
+  }
+  const { url, adminUrl = url, groupId, key } = usable(() => findBroker(flags, new Contexts({ env, home }), env));
+  return {
+    broker: parseUrl(url, "--broker").replace(/\/+$/, ""),
+    operators: parseUrl(adminUrl, "--admin-url").replace(/\/+$/, ""),
+    group: groupId?.trim() || undefined,
+    key,
+  };
+}
 
 function toEventArguments(values: Values, words: readonly string[], common: CommonArguments): EventArguments {
   const [what, ...more] = words;

@@ -1,3 +1,4 @@
+import { Stele, SteleError } from "@stele/client";
 import {
   type EventBody,
   errorCatalogue,
@@ -8,8 +9,9 @@ import {
   topicStateSchema,
 } from "@stele/wire";
 import * as z from "zod";
-import { askJson } from "./http.ts";
-import { Unverifiable } from "./unverifiable.ts";
+import { collectText, textBytesMaxDefault } from "./collect-text.ts";
+import { answerTimeoutMs, askJson } from "./http.ts";
+import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /** The chain of a group, as its broker reports it. */
 export interface GroupChain {
@@ -29,82 +31,113 @@ const readinessSchema = z.object({
   ),
 });
 
-/** A broker's error (docs/rest.md). */
-const failureSchema = z.object({ code: z.int(), message: z.string() });
-
 /** Longest answer with one event: the maximum content and extensions, as JSON. Several requests run at once. */
 const eventBytesMax = 25_165_824;
 
 const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
 
-/** The broker under test, over REST like any other client. @throws Unverifiable if it does not answer. */
-export class BrokerClient {
-  readonly #base: string;
-  readonly #group: string | undefined;
+export interface BrokerOptions {
+  readonly broker: string;
+  /** Key or token that the broker asks for. */
+  readonly key: string | undefined;
+  readonly group: string | undefined;
+}
 
-  constructor({ broker, group }: { readonly broker: string; readonly group: string | undefined }) {
-    this.#base = broker;
-    this.#group = group?.trim() || undefined;
+/** The broker under test, as any client sees it, but nothing that it answers is trusted. @throws Unverifiable if it does not answer. */
+export class BrokerClient {
+  readonly #options: BrokerOptions;
+  readonly #name: string;
+  readonly #stele: Stele;
+  /** The same broker, for answers with one event. */
+  readonly #events: Stele;
+
+  constructor(options: BrokerOptions) {
+    this.#options = options;
+    this.#name = `the broker at ${options.broker}`;
+    this.#stele = this.#toClient(textBytesMaxDefault);
+    this.#events = this.#toClient(eventBytesMax);
   }
 
   async getProof(eventId: string): Promise<Proof> {
-    const answer = await this.#ask("proof", { eventId });
-    return this.#read(answer, proofSchema);
+    return this.#ask(() => this.#stele.getProof(eventId), proofSchema);
   }
 
   /** Undefined when the broker does not have the event. */
   async findEvent(eventId: string): Promise<EventBody | undefined> {
-    const answer = await this.#ask("getEvent", { eventId }, eventBytesMax);
-    const code = findFailure(answer)?.code;
-    if (code === eventNotExist.code || code === eventBeyondHead.code) return undefined;
-    return this.#read(answer, eventSchema);
+    return this.#find(() => this.#events.getEvent(eventId), eventSchema, [eventNotExist, eventBeyondHead]);
   }
 
   /** Undefined when the broker does not have the topic. */
   async findTopic(topic: string): Promise<TopicState | undefined> {
-    const answer = await this.#ask("state", { topic });
-    if (findFailure(answer)?.code === topicNotExist.code) return undefined;
-    return this.#read(answer, topicStateSchema);
+    return this.#find(() => this.#stele.state(topic), topicStateSchema, [topicNotExist]);
   }
 
   /** Undefined if the broker does not report it. */
   async findGroupChain(): Promise<GroupChain | undefined> {
-    const groupId = this.#group ?? indexSchema.safeParse(await this.#get("/")).data?.defaultGroup;
-    const readiness = readinessSchema.safeParse(await this.#get("/health/ready"));
-    const chain = readiness.data?.groups.find((group) => group.groupId === groupId)?.chain;
-    return groupId === undefined || chain === undefined ? undefined : { groupId, ...chain };
+    const group = this.#options.group ?? indexSchema.safeParse(await this.#getIndex()).data?.defaultGroup;
+    const readiness = await this.#stele.readiness().catch(() => undefined); // It may be for admins alone.
+    const { groups = [] } = readinessSchema.safeParse(readiness).data ?? {};
+    const chain = groups.find(({ groupId }) => groupId === group)?.chain;
+    return group === undefined || chain === undefined ? undefined : { groupId: group, ...chain };
   }
 
-  /** Undefined for a page that does not exist, or is not public. */
-  async #get(path: string): Promise<unknown> {
+  /** The page that names the default group; undefined where there is none. */
+  async #getIndex(): Promise<unknown> {
     try {
-      return await askJson({ url: `${this.#base}${path}`, name: `the broker at ${this.#base}` });
+      return await askJson({ url: `${this.#options.broker}/`, name: this.#name, key: this.#options.key });
     } catch (error) {
       if (error instanceof Unverifiable) return undefined;
       throw error;
     }
   }
 
-  #ask(operation: string, parameters: Readonly<Record<string, string>>, answerBytesMax?: number): Promise<unknown> {
-    const group: Readonly<Record<string, string>> = this.#group === undefined ? {} : { groupId: this.#group };
-    return askJson({
-      url: `${this.#base}/rest/${operation}`,
-      body: { ...parameters, ...group },
-      name: `the broker at ${this.#base}`,
-      ...(answerBytesMax === undefined ? {} : { answerBytesMax }),
-    });
+  async #find<Result>(
+    call: () => Promise<unknown>,
+    schema: z.ZodType<Result>,
+    none: readonly { readonly code: number }[],
+  ): Promise<Result | undefined> {
+    const caught = (error: unknown): undefined => {
+      if (error instanceof SteleError && none.some(({ code }) => code === error.code)) return undefined;
+      throw error;
+    };
+    return this.#ask(() => call().catch(caught), schema.optional());
   }
 
-  #read<Result>(answer: unknown, schema: z.ZodType<Result>): Result {
-    const failure = findFailure(answer);
-    if (failure !== undefined) throw new Unverifiable(`the broker refuses: ${failure.code} ${failure.message}`);
+  async #ask<Result>(call: () => Promise<unknown>, schema: z.ZodType<Result>): Promise<Result> {
+    const answer = await call().catch((error: unknown) => {
+      throw this.#toUnverifiable(error);
+    });
     const result = schema.safeParse(answer);
     if (result.success) return result.data;
-    throw new Unverifiable(`the server at ${this.#base} does not answer like a broker`);
+    throw new Unverifiable(`the server at ${this.#options.broker} does not answer like a broker`);
+  }
+
+  #toUnverifiable(error: unknown): unknown {
+    if (!(error instanceof SteleError)) return error;
+    if (error.cause instanceof AnswerTooLong) return error.cause;
+    if (error.code === undefined) return new Unverifiable(error.message);
+    return new Unverifiable(`the broker refuses: ${error.code} ${error.message}`);
+  }
+
+  #toClient(bytesMax: number): Stele {
+    const { broker, key, group } = this.#options;
+    const options = { url: broker, key, groupId: group, timeoutMs: answerTimeoutMs };
+    return new Stele({ ...options, fetch: (url, init) => fetchBounded(url, init, { name: this.#name, bytesMax }) });
   }
 }
 
-/** Undefined for an answer that is not an error. */
-function findFailure(answer: unknown): z.infer<typeof failureSchema> | undefined {
-  return failureSchema.safeParse(answer).data;
+/** As `fetch`, for a server whose answer may never end. @throws SteleError caused by AnswerTooLong, which no repeat would help. */
+async function fetchBounded(
+  url: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+  bound: { readonly name: string; readonly bytesMax: number },
+): Promise<Response> {
+  const response = await fetch(url, init);
+  if (response.body === null) return response;
+  try {
+    return new Response(await collectText(response.body, bound), response);
+  } catch (cause) {
+    if (cause instanceof AnswerTooLong) throw new SteleError(cause.message, { retry: false, cause });
+    throw cause;
+  }
 }

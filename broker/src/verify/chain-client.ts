@@ -14,6 +14,12 @@ export interface ChainIdentity {
   readonly genesisHash: string;
 }
 
+export interface ChainOptions {
+  readonly rpc: string | undefined;
+  readonly operators: string;
+  readonly key: string | undefined;
+}
+
 /** The trusted node. @throws Unverifiable if it does not answer, RpcFailure if it refuses. */
 export class ChainClient {
   readonly url: string;
@@ -22,9 +28,12 @@ export class ChainClient {
   /** Advice for a broker whose chain is not its own, or is another one. */
   readonly #advice: string;
 
-  /** Without `rpc`, asks the broker's own view of its chain. */
-  constructor({ rpc, broker }: { readonly rpc: string | undefined; readonly broker: string }) {
-    this.url = rpc ?? `${broker}/chain`;
+  readonly #key: string | undefined;
+
+  /** Without `rpc`, asks the broker's own view of its chain, with the broker's key. */
+  constructor({ rpc, operators, key }: ChainOptions) {
+    this.#key = rpc === undefined ? key : undefined;
+    this.url = rpc ?? `${operators}/chain`;
     this.name = rpc === undefined ? `the broker's embedded chain at ${this.url}` : `the node at ${rpc}`;
     this.#advice = rpc === undefined ? "; pass --rpc of a node of the group's chain" : "";
   }
@@ -95,7 +104,7 @@ export class ChainClient {
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
     const body = { jsonrpc: "2.0", id: 1, method, params };
-    const answer = await askJson({ url: this.url, body, name: this.name });
+    const answer = await askJson({ url: this.url, body, name: this.name, key: this.#key });
     if (typeof answer === "object" && answer !== null) {
       if ("result" in answer) return answer.result;
       if ("error" in answer) throw toRpcFailure(answer.error);

@@ -1,8 +1,8 @@
 import { collectText } from "./collect-text.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
-/** Timeout of one answer. */
-const answerTimeoutMs = 30_000;
+/** Time limit of one answer. */
+export const answerTimeoutMs = 30_000;
 
 export interface HttpRequest {
   readonly url: string;
@@ -10,16 +10,22 @@ export interface HttpRequest {
   readonly body?: unknown;
   /** Name of the server, as the user knows it. */
   readonly name: string;
-  readonly answerBytesMax?: number;
+  /** Key or token for it. */
+  readonly key?: string | undefined;
 }
 
 /** One HTTP request with a JSON answer. @throws Unverifiable if there is none. */
-export async function askJson({ url, body, name, answerBytesMax }: HttpRequest): Promise<unknown> {
-  const post = { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+export async function askJson({ url, body, name, key }: HttpRequest): Promise<unknown> {
+  const headers = {
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  };
+  const post = { method: "POST", body: JSON.stringify(body) };
   try {
-    const init = { signal: AbortSignal.timeout(answerTimeoutMs), ...(body === undefined ? {} : post) };
-    const response = await fetch(url, init);
-    const text = response.body === null ? "" : await collectText(response.body, { name, bytesMax: answerBytesMax });
+    // A key must not travel to another server.
+    const init = { signal: AbortSignal.timeout(answerTimeoutMs), redirect: "error", headers } as const;
+    const response = await fetch(url, body === undefined ? init : { ...init, ...post });
+    const text = response.body === null ? "" : await collectText(response.body, { name });
     if (!response.ok && !text.startsWith("{")) throw new Error(`HTTP status ${response.status}`);
     return JSON.parse(text);
   } catch (error) {

@@ -30,8 +30,11 @@ on the chain with the broker's: it finds missing, different and extra ones.
   --known-registries FILE
                     file of remembered registries (default: stele/known-registries.json in $XDG_CONFIG_HOME or ~/.config)
   --publisher ADDR  an account that may publish; repeat it or separate several by commas (default: anyone; the answer names it)
-  --broker URL      base URL of the broker (default http://127.0.0.1:8080)
+  --broker URL      base URL of the broker (default: that of the context, else of $STELE_URL, else http://127.0.0.1:8080)
+  --admin-url URL   base URL of its pages for operators, if they have a port of their own: the chain is there
   --group ID        group of the event or topic
+  --key-file FILE   file with the key or token that the broker asks for (default: that of the context, else $STELE_KEY)
+  --context NAME    context to use instead of the current one; see stele context
   --block-hash HASH trusted hash of the event's block, if known: then no node is asked
   --from-block N    block of the topic's first event, or an earlier one (default 0)
   -o, --output FORM table (default), json or ndjson
@@ -56,7 +59,7 @@ export interface VerifyEnvironment {
 /** Runs `stele verify` with the arguments after that word. Never throws: an unexpected answer refutes nothing. */
 export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
-    const options = parseArguments(argv);
+    const options = parseArguments(argv, { env, home: homedir() });
     if (options.kind === "help") return { exitCode: 0, output: usage, problem: "" };
     const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env, homedir()));
     return await verify(options, new RegistryPin({ ...options, known }));

@@ -10,7 +10,7 @@ import { addExamples } from "./define.ts";
 interface AddFlags {
   readonly url: string;
   readonly adminUrl?: string;
-  readonly group?: string;
+  readonly group?: string | undefined;
   readonly key?: true;
 }
 

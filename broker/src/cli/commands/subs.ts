@@ -155,7 +155,7 @@ function addSearchFlags(command: Command): Command {
     .option("--failing-for <time>", "the receiver has failed for so long: 90s, 10m, 12h, 2d", parseDuration);
 }
 
-function toSearch({ failingFor, ...flags }: SearchFlags & { readonly group?: string }): SubscriptionSearch {
+function toSearch({ failingFor, ...flags }: SearchFlags & { readonly group?: string | undefined }): SubscriptionSearch {
   const { group: groupId, state, kind, topic, prefix, host, owner, node, lagMin } = flags;
   return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin: failingFor };
 }
