@@ -67,7 +67,7 @@ export interface BatchTable {
   readonly publisher: string;
   /** Covers `events`. */
   readonly events_checksum: number;
-  /** Covers all other columns and the topic's name, so that a check need not read the events. */
+  /** Covers all other columns and the topic's name, so that a check need not read the events. Complemented where the copy was dropped. */
   readonly checksum: number;
   /** The last column, so that reading the others does not load it. Empty where the copy was dropped, while `byte_count` stays. */
   readonly events: Uint8Array;
@@ -314,7 +314,7 @@ export interface RowWriter {
   /** Each topic once. */
   readonly updateTopics: (transaction: Transaction<Schema>, changes: readonly TopicChange[]) => Promise<void>;
   readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
-  /** Empties the `events` of those rows that are still as given; returns the ones that were not empty. */
+  /** Empties the `events` of those rows that are still as given, and complements their `checksum`; returns the ones that were not empty. */
   readonly dropEvents: (
     transaction: Transaction<Schema>,
     rows: readonly BatchKey[],

@@ -191,7 +191,7 @@ export class SqlBatches {
 
 /** Decodes a batch of the topic with this name. @throws IndexDamagedError. */
 export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row {
-  if (checksumOfRow("batches", row, name) !== row.checksum) throw damagedRow(row, name);
+  if (checksumOfRow("batches", row, name) !== writtenChecksum(row)) throw damagedRow(row, name);
   return row;
 }
 
@@ -199,15 +199,20 @@ export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row 
 export function toBatch(row: BatchTable, name: string): EventBatch {
   checkPlace(row, name);
   if (isDropped(row)) {
+    if (!isBytes(row.events) || row.events.length > 0) throw damagedRow(row, name);
     return { ...fromBatchRow(row, name), dropped: { byteCount: row.byte_count, checksum: row.events_checksum } };
   }
   if (!isBytes(row.events) || checksumOfBytes(row.events) !== row.events_checksum) throw damagedRow(row, name);
   return fromBatchRow(row, name);
 }
 
-/** Whether dropEvents emptied it. */
-function isDropped({ events, byte_count }: BatchTable): boolean {
-  return byte_count > 0 && isBytes(events) && events.length === 0;
+/** The checksum that the row was inserted with. dropEvents complements it, so that nothing but dropEvents makes a batch without events intact. */
+export function writtenChecksum(row: Pick<BatchPlace, "checksum">): number {
+  return isDropped(row) ? -1 - row.checksum : row.checksum;
+}
+
+function isDropped({ checksum }: Pick<BatchPlace, "checksum">): boolean {
+  return checksum < 0;
 }
 
 export function countOf(row: Pick<BatchPlace, "first_position" | "last_position">): number {

@@ -84,6 +84,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["publisher", sql`publisher = ${`0x${"ab".repeat(20)}`}`],
       ["events_checksum", sql`events_checksum = events_checksum + 1`],
       ["checksum", sql`checksum = checksum + 1`],
+      ["events, to none", sql`events = ${new Uint8Array(0)}`],
     ])("a change of %s", async (_, assignment) => {
       await change(sql`update batches set ${assignment} where ${row}`);
       await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
@@ -92,6 +93,19 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await read()).toEqual(intact);
       expect(await store.findBatch(group, { topic: alpha, sequence: 5 })).toEqual(intact[3]);
       expect(await store.countEventsAfter(group, beta, positionZero)).toBe(3);
+    });
+
+    it.each([
+      ["another column", sql`log_index = log_index + 2`],
+      ["the mark of a dropped batch", sql`checksum = -1 - checksum`],
+      ["events, which it has again", sql`events = ${Uint8Array.of(1)}`],
+    ])("a dropped batch with a change of %s", async (_, assignment) => {
+      const batch = intact[3];
+      expect(await store.dropEvents(group, batch === undefined ? [] : [batch])).toHaveLength(1);
+      await change(sql`update batches set ${assignment} where ${row}`);
+      await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
+      expect(await mendAll()).toBe(1);
+      expect(await read()).toEqual(intact);
     });
 
     it("a missing batch at any place of a read", async () => {

@@ -5,7 +5,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import { createBatchQueries } from "./batch-queries.ts";
 import { type KeyedTopic, toBatchRow } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "./schema.ts";
-import { checkPlace, countOf, toBatch } from "./sql-batches.ts";
+import { checkPlace, countOf, toBatch, writtenChecksum } from "./sql-batches.ts";
 
 /** Rewrites batches with damaged rows. Every method runs in the given transaction. */
 export class SqlMending {
@@ -56,7 +56,7 @@ export class SqlMending {
 
   async #isIntact(transaction: Transaction<Schema>, row: BatchTable, name: string): Promise<boolean> {
     const found = await this.#find(transaction, row);
-    return found.every((kept) => kept?.checksum === row.checksum && isWhole(kept, name));
+    return found.every((kept) => kept !== undefined && writtenChecksum(kept) === row.checksum && isWhole(kept, name));
   }
 
   /**

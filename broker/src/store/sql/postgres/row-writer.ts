@@ -49,12 +49,12 @@ export function changeQuery(changes: readonly TopicChange[]) {
 function dropQuery(rows: readonly BatchKey[]) {
   const column = (name: keyof BatchKey): readonly unknown[] => rows.map((row) => row[name]);
   return sql<Pick<BatchTable, "last_position">>`
-    update batches set events = ''
+    update batches set events = '', checksum = -1 - batches.checksum
     from unnest(${column("group_id")}::text[], ${column("last_position")}::bigint[], ${column("first_sequence")}::bigint[],
       ${column("transaction_hash")}::text[], ${column("events_checksum")}::bigint[])
       as given (group_id, last_position, first_sequence, transaction_hash, events_checksum)
     where batches.group_id = given.group_id and batches.last_position = given.last_position
       and batches.first_sequence = given.first_sequence and batches.transaction_hash = given.transaction_hash
-      and batches.events_checksum = given.events_checksum and length(batches.events) > 0
+      and batches.events_checksum = given.events_checksum and length(batches.events) > 0 and batches.checksum >= 0
     returning batches.last_position`;
 }

@@ -21,7 +21,7 @@ export function createRowWriter(session: SqliteSession, database: Kysely<Schema>
 
 const placeColumns = sql.raw(
   "group_id, ordinal, first_position, last_position, topic_id, first_sequence, events_before, byte_count, " +
-    "transaction_hash, log_index, publisher, events_checksum, checksum",
+    "transaction_hash, log_index, publisher, events_checksum",
 );
 
 /**
@@ -32,10 +32,10 @@ function prepareDrop(database: Kysely<Schema>) {
   return prepare((key: BatchKey) => {
     const { group_id, last_position, first_sequence, transaction_hash, events_checksum } = key;
     const query = sql<Pick<BatchTable, "last_position">>`
-      insert or replace into batches (${placeColumns}, events)
-      select ${placeColumns}, x'' from batches where group_id = ${group_id} and last_position = ${last_position}
+      insert or replace into batches (${placeColumns}, checksum, events)
+      select ${placeColumns}, -1 - checksum, x'' from batches where group_id = ${group_id} and last_position = ${last_position}
         and first_sequence = ${first_sequence} and transaction_hash = ${transaction_hash}
-        and events_checksum = ${events_checksum} and length(events) > 0
+        and events_checksum = ${events_checksum} and length(events) > 0 and checksum >= 0
       returning last_position`;
     return { compile: () => query.compile(database) };
   });
