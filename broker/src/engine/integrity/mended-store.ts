@@ -16,6 +16,8 @@ type Own = Pick<
   | "findBatch"
   | "readBatches"
   | "countEventsAfter"
+  | "countEventsAfterEach"
+  | "countStretch"
   | "findSubscription"
   | "findSubscriptions"
   | "listSubscriptions"
@@ -34,6 +36,8 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     readBatches: (groupId, range) => mender.read(groupId, () => store.readBatches(groupId, range)),
     countEventsAfter: (groupId, topic, after) =>
       mender.read(groupId, () => store.countEventsAfter(groupId, topic, after)),
+    countEventsAfterEach: (groupId, places) => mender.read(groupId, () => store.countEventsAfterEach(groupId, places)),
+    countStretch: (groupId, stretch) => mender.read(groupId, () => store.countStretch(groupId, stretch)),
     findSubscription: async (id) => {
       const row = await store.findSubscription(id);
       return row && report([row])[0];

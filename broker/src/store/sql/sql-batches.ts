@@ -70,13 +70,10 @@ export class SqlBatches {
     );
   }
 
-  /** Number of the topic's events after the position: all but those before the next batch and those of that batch before the position. */
+  /** Number of the topic's events after the position. */
   async countAfter(topic: KeyedTopic, after: Position): Promise<number> {
     const [next] = await this.#read(this.#options.queries.findNextBatch.bind({ topicId: topic.topicId, after }));
-    if (next === undefined) return 0;
-    checkPlace(next, topic.topic.name);
-    const inBatch = Math.max(0, after - next.first_position + 1);
-    return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
+    return next === undefined ? 0 : countFrom(checkPlace(next, topic.topic.name), { total: topic.eventCount, after });
   }
 
   /** A sequence that no batch holds was skipped or is still to come: then no stored event lies between its neighbours. */
@@ -217,6 +214,15 @@ function isDropped({ checksum }: Pick<BatchPlace, "checksum">): boolean {
 
 export function countOf(row: Pick<BatchPlace, "first_position" | "last_position">): number {
   return row.last_position - row.first_position + 1;
+}
+
+/** The topic's events after a position: all but those before the next batch, and those of that batch before the position. */
+export function countFrom(
+  next: BatchPlace,
+  { total, after }: { readonly total: number; readonly after: Position },
+): number {
+  const inBatch = Math.max(0, after - next.first_position + 1);
+  return Math.max(0, total - next.events_before - inBatch); // The index may move on between the look-ups of topic and batch.
 }
 
 /** A damaged row may hold any value. */

@@ -96,6 +96,24 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     });
 
     it.each([
+      ["events_before", sql`events_before = events_before - 1`],
+      ["first_position", sql`first_position = first_position - 1`],
+    ])("a change of %s that a count would add", async (_, assignment) => {
+      const places = [{ topic: alpha, after: toPosition(2, 9) }];
+      const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
+      const counts = async () => [
+        await store.countEventsAfterEach(group, places),
+        await store.countStretch(group, stretch),
+      ];
+      const whole = await counts();
+      await change(sql`update batches set ${assignment} where ${row}`);
+      await expect(store.countEventsAfterEach(group, places)).rejects.toBeInstanceOf(IndexDamagedError);
+      await expect(store.countStretch(group, stretch)).rejects.toBeInstanceOf(IndexDamagedError);
+      expect(await mendAll()).toBe(1);
+      expect(await counts()).toEqual(whole);
+    });
+
+    it.each([
       ["another column", sql`log_index = log_index + 2`],
       ["the mark of a dropped batch", sql`checksum = -1 - checksum`],
       ["events, which it has again", sql`events = ${Uint8Array.of(1)}`],

@@ -219,7 +219,9 @@ export class SqlIndex {
   }
 
   async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
-    return countEventsAfterEach(this.#shared, groupId, places);
+    const names = [...new Set(places.map(({ topic }) => topic))];
+    const topics = await this.#findAllKeyed(this.#database, groupId, names);
+    return countEventsAfterEach(this.#shared, groupId, { places, topics });
   }
 
   async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {

@@ -5,7 +5,7 @@ import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
-import { eventsAfterEach, eventsOfStretch } from "../count-events.ts";
+import { batchesOfStretch, nextBatchOfEach } from "../count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
@@ -136,18 +136,18 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   it("counts of many places look each place up and scan no batches", async () => {
     const topics = ["topic/17", "topic/18"] as TopicName[]; // Names of topics.
     const places = topics.map((topic) => ({ topic, after: middle }));
-    const query = eventsAfterEach(database, defaultGroupId, places).compile(database.relaxed);
+    const query = nextBatchOfEach(database, defaultGroupId, places).compile(database.relaxed);
     expect(query.parameters).toHaveLength(3);
     for (const known of [false, true]) {
       const plan = (await planOf(query, known)).join("\n");
-      expect(plan).toMatch(/Limit[^]*Index Scan using batches_by_topic/);
+      expect(plan).toMatch(/Limit[^]*Index (Only )?Scan using batches_by_topic_position/);
       expect(plan).not.toMatch(/Seq Scan on batches/);
     }
   });
 
   it("events of a stretch are counted batch by batch in the order of the index, up to a limit", async () => {
     const bounds = { after: middle, upTo: toPosition(batches, 0), batchesMax: 1_000 };
-    const query = eventsOfStretch(defaultGroupId, bounds).compile(database.relaxed);
+    const query = batchesOfStretch(database, defaultGroupId, bounds).compile();
     const plan = (await planOf(query, true)).join("\n");
     expect(plan).toMatch(/Limit[^]*Index Scan using batches_by_position/);
     expect(plan).not.toMatch(/Seq Scan on batches/);
