@@ -1,8 +1,11 @@
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
+import { isSameBytes } from "@stele/eth/node";
 import { Lru } from "../lib/lru.ts";
 import { BLOCK_CACHE_BLOCKS_MAX, BLOCK_CACHE_BYTES_MAX } from "../limits.ts";
-import type { ChainDatabase } from "../storage/chain-database.ts";
-import { fromPlace, type Place } from "../storage/places.ts";
+import { serverError } from "../rpc-error.ts";
+import { type ChainDatabase, hasEntry } from "../storage/chain-database.ts";
+import { fromPlace, toHashKey } from "../storage/places.ts";
+import type { IndexEntry } from "../storage/unsaved-effects.ts";
 import { readVerifiedBlock } from "./verified-blocks.ts";
 
 /** A transaction with the block that it stands in. */
@@ -31,25 +34,49 @@ export class BlockReader {
     return this.#blocks.get(number) ?? this.#database.findBlockHead(number);
   }
 
+  /** @throws as readEntry. */
   findHeadByHash(hash: Uint8Array): BlockHead | undefined {
-    return this.#database.findBlockHeadByHash(hash);
+    const key = toHashKey(hash);
+    for (const place of this.#database.readPlaces(key)) {
+      const head = this.findHead(fromPlace(place).blockNumber);
+      if (head !== undefined && isSameBytes(head.hash, hash)) return head;
+      this.#readBlockOf({ key, place });
+    }
+    return undefined;
   }
 
   readExecuted(head: BlockHead): readonly ExecutedTransaction[] {
     return this.#readBlock(head.header.number).executed;
   }
 
+  /** @throws as readEntry. */
   findTransaction(hash: Uint8Array): IncludedTransaction | undefined {
-    const placed = this.#database.findPlacedByHash(hash);
-    return placed === undefined ? undefined : this.findAt(placed.place);
+    const key = toHashKey(hash);
+    for (const place of this.#database.readPlaces(key)) {
+      const included = this.readEntry({ key, place });
+      if (included !== undefined && isSameBytes(included.transaction.hash, hash)) return included;
+    }
+    return undefined;
   }
 
-  findAt(place: Place): IncludedTransaction | undefined {
-    const { blockNumber, index } = fromPlace(place);
-    if (this.findHead(blockNumber) === undefined) return undefined;
-    const block = this.#readBlock(blockNumber);
+  /**
+   * The transaction to which an entry of the index of hashes and logs leads; undefined for the entry of a block without one.
+   * @throws BlockDamagedError; ProviderRpcError if its block does not have the entry: then others may be missing.
+   */
+  readEntry(entry: IndexEntry): IncludedTransaction | undefined {
+    const block = this.#readBlockOf(entry);
+    const { index } = fromPlace(entry.place);
     const executed = block.executed[index];
     return executed === undefined ? undefined : { ...executed, head: block, index };
+  }
+
+  #readBlockOf(entry: IndexEntry): Block {
+    const { blockNumber } = fromPlace(entry.place);
+    const block = this.findHead(blockNumber) === undefined ? undefined : this.#readBlock(blockNumber);
+    if (block !== undefined && hasEntry(block, entry)) return block;
+    throw serverError(
+      `the chain's index of hashes and logs is damaged: block ${blockNumber} does not have an entry of it; the next check of the chain derives it anew`,
+    );
   }
 
   /** @throws BlockDamagedError. */

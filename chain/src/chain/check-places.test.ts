@@ -89,6 +89,20 @@ it.each([
   expect(await check(chain)).toBe(false);
 });
 
+it.each([
+  ["another transaction of its block", 0],
+  ["a block that the chain does not have", 30],
+])("refuses what an entry of the index leads to, and not to %s", async (_, bit) => {
+  await using chain = await start(damaged((sqlite) => sqlite.exec(flipSql("place", bit))));
+  const refused = /index of hashes and logs is damaged/;
+  const logs = [{ address, fromBlock: "0x1", toBlock: "latest" }];
+  if (bit === 0) await expect(chain.request({ method: "eth_getLogs", params: logs })).rejects.toThrow(refused);
+  const [hash] = hashes.slice(19);
+  await expect(chain.request({ method: "eth_getTransactionByHash", params: [hash] })).rejects.toThrow(refused);
+  expect(await check(chain)).toBe(true);
+  expect(await countFound(chain)).toEqual(everything);
+});
+
 /** The rows stand at the end of the page. Their order, by which the database searches, is then wrong, or the page cannot be read. */
 it.each([8, 9, 100, 333, 1_000, 1_001, 1_500])(
   "finds everything after a bit flipped %i bytes before the end of the page",

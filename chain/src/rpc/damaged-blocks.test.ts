@@ -57,7 +57,8 @@ it("a block with a flipped bit answers no logs, no receipt and no transactions, 
     await expect(ask("eth_getLogs", { fromBlock: "0x2", toBlock: "0x2" })).rejects.toThrow(refused);
     await expect(ask("eth_getBlockReceipts", "0x2")).rejects.toThrow(refused);
     await expect(ask("eth_getBlockByNumber", "0x2", true)).rejects.toThrow(refused);
-    expect(await ask("eth_getTransactionReceipt", hash)).toBeOneOf([null, "null"]);
+    await expect(ask("eth_getTransactionReceipt", hash)).rejects.toThrow(refused);
+    await expect(ask("eth_getTransactionByHash", hash)).rejects.toThrow(refused);
     expect(await ask("eth_getBlockByNumber", "0x3", true)).toBeTruthy();
   }
   expect(damages).toEqual([]);

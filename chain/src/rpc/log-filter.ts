@@ -6,6 +6,7 @@ import type { ReadableChain } from "../chain/readable-chain.ts";
 import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_BYTES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
 import { invalidParams, ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
 import { addressKey, type Place, toPlace, topicKey } from "../storage/places.ts";
+import type { IndexEntry } from "../storage/unsaved-effects.ts";
 import { findBlock, getBlock } from "./block-tag.ts";
 import { formatLog } from "./format.ts";
 import { isRecord, toFixed } from "./params.ts";
@@ -151,18 +152,20 @@ function* candidates(chain: ReadableChain, query: LogQuery): Generator<IncludedT
     for (let number = query.from; number <= to; number += 1n) yield* wholeBlock(chain, number);
     return;
   }
-  for (const place of placesOf(chain, keys, { ...query, to })) {
-    const included = chain.blocks.findAt(place);
+  for (const entry of entriesOf(chain, keys, { ...query, to })) {
+    const included = chain.blocks.readEntry(entry);
     if (included !== undefined) yield included;
   }
 }
 
-function placesOf(chain: ReadableChain, keys: readonly number[], { from, to }: LogQuery): Place[] {
-  const places = new Set<Place>();
+/** One entry for each place, in order. */
+function entriesOf(chain: ReadableChain, keys: readonly number[], { from, to }: LogQuery): readonly IndexEntry[] {
+  const entries = new Map<Place, IndexEntry>();
   for (const key of new Set(keys)) {
-    for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) places.add(place);
+    for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0)))
+      entries.set(place, { key, place });
   }
-  return [...places].toSorted((left, right) => left - right);
+  return [...entries.values()].toSorted((left, right) => left.place - right.place);
 }
 
 function* wholeBlock(chain: ReadableChain, number: bigint): Generator<IncludedTransaction> {

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { isSameBytes, keccak256, toBuffer, toHex } from "@stele/eth/node";
+import { keccak256, toBuffer, toHex } from "@stele/eth/node";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
@@ -30,10 +30,6 @@ export interface TransactionRow {
   readonly place: number;
   readonly receipt: Uint8Array;
   readonly raw: Uint8Array;
-}
-
-export interface PlacedTransaction extends ExecutedTransaction {
-  readonly place: Place;
 }
 
 /**
@@ -122,18 +118,10 @@ export class ChainDatabase implements StateDatabase {
     return toHead(this.#statements.selectBlock.get(Number(number)));
   }
 
-  findBlockHeadByHash(hash: Uint8Array): BlockHead | undefined {
-    for (const place of this.readPlaces(toHashKey(hash))) {
-      const head = this.findBlockHead(fromPlace(place).blockNumber);
-      if (head !== undefined && isSameBytes(head.hash, hash)) return head;
-    }
-    return undefined;
-  }
-
   readExecuted(number: bigint): ExecutedTransaction[] {
     const from = toPlace(number, 0);
     const rows = this.#statements.selectTransactions.all(from, toPlace(number + 1n, 0));
-    return rows.map((row) => toPlaced(row as TransactionRow)); // the columns are those of the statement
+    return rows.map((row) => toExecuted(row as TransactionRow)); // the columns are those of the statement
   }
 
   /** A block's transactions as they are stored, whatever they are. */
@@ -156,19 +144,6 @@ export class ChainDatabase implements StateDatabase {
       this.#database.exec(isDone ? "COMMIT" : "ROLLBACK");
     }
     return isDone;
-  }
-
-  findPlaced(place: Place): PlacedTransaction | undefined {
-    const row: unknown = this.#statements.selectTransaction.get(place);
-    return row === undefined ? undefined : toPlaced(row as TransactionRow);
-  }
-
-  findPlacedByHash(hash: Uint8Array): PlacedTransaction | undefined {
-    for (const place of this.readPlaces(toHashKey(hash))) {
-      const placed = this.findPlaced(place);
-      if (placed !== undefined && isSameBytes(placed.transaction.hash, hash)) return placed;
-    }
-    return undefined;
   }
 
   /** The places under a key of the index, from `from` up to before `to`, in order. */
@@ -320,6 +295,15 @@ export function indexEntries(block: Block): IndexEntry[] {
   return entries;
 }
 
+/** Whether it is one of {@link indexEntries}. */
+export function hasEntry({ hash, executed }: Pick<Block, "hash" | "executed">, { key, place }: IndexEntry): boolean {
+  const { index } = fromPlace(place);
+  if (index === 0 && key === toHashKey(hash)) return true;
+  const found = executed[index];
+  if (found === undefined) return false;
+  return key === toHashKey(found.transaction.hash) || logKeys(found.receipt.logs).has(key);
+}
+
 function endOf({ hash, header }: BlockHead): ChainEnd {
   return { number: header.number, hash: toHex(hash) };
 }
@@ -336,9 +320,9 @@ function toHead(row: { header: Uint8Array } | undefined): BlockHead | undefined 
   return row === undefined ? undefined : { hash: keccak256(row.header), header: decodeHeader(row.header) };
 }
 
-function toPlaced({ place, raw, receipt: stored }: TransactionRow): PlacedTransaction {
+function toExecuted({ raw, receipt: stored }: TransactionRow): ExecutedTransaction {
   const { receipt, sender } = decodeStoredReceipt(stored, raw);
-  return { place, receipt, transaction: parseTransaction(raw, sender) };
+  return { receipt, transaction: parseTransaction(raw, sender) };
 }
 
 function prepareStatements(database: DatabaseSyncInstance) {
@@ -364,7 +348,6 @@ function prepareStatements(database: DatabaseSyncInstance) {
     selectTransactions: prepare(
       "SELECT place, receipt, raw FROM transactions WHERE place >= ? AND place < ? ORDER BY place",
     ),
-    selectTransaction: prepare("SELECT place, receipt, raw FROM transactions WHERE place = ?"),
     selectPlaces: prepare("SELECT place FROM places WHERE key = ? AND place >= ? AND place < ? ORDER BY place LIMIT ?"),
     selectEntries: prepare("SELECT key, place FROM places WHERE (key, place) > (?, ?) ORDER BY key, place LIMIT ?"),
     selectNode: prepare("SELECT node FROM nodes WHERE key = ?"),
