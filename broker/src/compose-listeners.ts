@@ -2,6 +2,7 @@ import type { EmbeddedChain } from "@stele/chain";
 import type { AsyncApiSettings } from "@stele/wire";
 import { findConsoleFolder, findDocsFolder } from "./console-folder.ts";
 import { certificateFilesOf } from "./compose-certificates.ts";
+import { createLogIns } from "./compose-log-ins.ts";
 import { createMqtt } from "./compose-mqtt.ts";
 import { createStomp } from "./compose-stomp.ts";
 import type { ConfiguredPlace, ListenerAddress, PlacedListener } from "./compose-listen.ts";
@@ -15,6 +16,7 @@ import type { Operator } from "./engine/operate/operator.ts";
 import { type ConsoleFiles, readConsoleFiles } from "./gateway/console/console-files.ts";
 import { createHttpServer, type HttpServerOptions } from "./gateway/http-server.ts";
 import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
+import type { LogIn } from "./gateway/console/log-in/log-in.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
 import { ConnectionMemory } from "./gateway/shared/connection/memory.ts";
 import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
@@ -43,10 +45,11 @@ interface HttpOptions extends ListenerOptions {
   readonly memory: ConnectionMemory;
   readonly console: ConsoleFiles | undefined;
   readonly docs: ConsoleFiles | undefined;
+  readonly logIns: readonly LogIn[] | undefined;
   readonly routes: readonly UpgradeRoute[];
 }
 
-/** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
+/** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong, or a client's secret missing. */
 export function createListeners(config: Config, options: ListenerOptions): readonly PlacedListener[] {
   const budget = new MemoryBudget({ bytesMax: config.memoryInFlightBytesMax, metrics: options.metrics });
   const shared = { memory: new ConnectionMemory(budget) };
@@ -58,7 +61,8 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   const servers = served.map((protocol) => ({ protocol, server: create[protocol]() }));
   const routes = servers.map(({ server }) => server.route);
   const operators = adminPlaceOf(config);
-  const pages = { console: findConsole(config, options.logger), docs: findDocs(config) };
+  const logIns = createLogIns(config, options.logger);
+  const pages = { console: findConsole(config, options.logger), docs: findDocs(config), logIns };
   const http = { ...options, ...shared, budget, routes, ...pages };
   return [
     { listener: createHttp(config, http, { upgrades: routes, ...audienceOf(config) }), place: httpPlaceOf(config) },
@@ -141,6 +145,7 @@ function createHttp(
     console: options.console,
     docs: options.docs,
     consoleChainNodes: config.consoleChainNodes,
+    logIns: options.logIns,
     budget: options.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,

@@ -9,6 +9,7 @@ import { type BackupCommand, runBackupCommand } from "./compose-backup.ts";
 import { runKeys } from "./compose-keys.ts";
 import { describeRoles, runRoles } from "./compose-roles.ts";
 import { runScrub } from "./compose-scrub.ts";
+import { findLogInProblems } from "./compose-log-ins.ts";
 import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
@@ -94,6 +95,7 @@ async function run(argv: readonly string[]): Promise<void> {
     const problems = [
       ...findDatabaseProblems(config),
       ...findSecretProblems(config),
+      ...findLogInProblems(config),
       ...(await findSignerProblems(groupsOf(config), secrets)),
     ];
     if (problems.length > 0) refuse(problems);

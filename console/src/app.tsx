@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
-import { consolePath } from "./broker/addresses.ts";
+import { consolePath, logIns, logOutAddress } from "./broker/addresses.ts";
 import { KeyDialog } from "./broker/key-dialog.tsx";
 import { LockButton } from "./broker/lock-button.tsx";
 import { useSession, useSessionState, useStele } from "./broker/session-context.tsx";
@@ -97,6 +97,7 @@ function Header(): ReactNode {
       <LockButton />
       {rights?.principal === undefined ? null : <p className="quiet-text principal">{rights.principal}</p>}
       <ForgetKey />
+      {rights?.principal === undefined ? null : <LogOut />}
     </header>
   );
 }
@@ -115,4 +116,10 @@ function ForgetKey(): ReactNode {
       Forget the key
     </button>
   ) : null;
+}
+
+/** Of a log-in by a provider. A key of the tab counts instead of it. */
+function LogOut(): ReactNode {
+  const { hasKey } = useSessionState();
+  return hasKey || logIns.length === 0 ? null : <a href={logOutAddress}>Log out</a>;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { variableCharactersMax } from "../domain/access-rule.ts";
+import { consoleLogIn, findLogInProblems, isSafeUrl } from "./console-log-in.ts";
 
 /** Signing algorithms that a broker can be told to accept. All have a public key: with a shared secret, whoever verifies could sign too. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"] as const;
@@ -29,6 +30,7 @@ const issuer = z.strictObject({
   defaultRoles: roleNames.default([]),
   lastingRoles: roleNames.default([]),
   aclClaim: claim.optional(),
+  logIn: consoleLogIn.optional(),
 });
 
 /** One issuer of tokens, and what its tokens mean. */
@@ -39,9 +41,7 @@ export const tokenIssuers = z.array(issuer).max(issuersMax).default([]);
 /** Whoever can change keys on their way could sign. */
 function isKeyPlace(place: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(place)) return !place.includes("\0");
-  const url = URL.canParse(place) ? new URL(place) : undefined;
-  const isLocal = url?.protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  return url?.protocol === "https:" || isLocal;
+  return isSafeUrl(place);
 }
 
 /** What is wrong with issuers beside each other, and with the roles that they name. */
@@ -59,6 +59,7 @@ export function findTokenProblems(
       ...(one.tenant !== undefined && one.tenantClaim !== undefined
         ? [`${path}: give tenant or tenantClaim, not both`]
         : []),
+      ...findLogInProblems(one, others).map((problem) => `${path}.logIn: ${problem}`),
       ...(others.some((other) => other.issuer === one.issuer) ? [`${path}: the issuer is there already`] : []),
       // Else one issuer could name the principals of the other.
       ...(issuers.length > 1 && one.tenant === undefined

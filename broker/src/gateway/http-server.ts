@@ -12,7 +12,6 @@ import { AsyncApiPage } from "./admin/async-api.ts";
 import { isOperatorsPath } from "./admin/operators-path.ts";
 import { registerAdminApi } from "./admin/v1/admin-api.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
-import { createForwardedFinder } from "./callers/forwarded-address.ts";
 import { registerLogIns } from "./callers/http-log-ins.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainSource } from "./chain/chain-reader.ts";
@@ -20,6 +19,7 @@ import { createClientErrorHandler } from "./client-error.ts";
 import type { ConsoleFiles } from "./console/console-files.ts";
 import { registerConsole } from "./console/console-plugin.ts";
 import { registerDocs } from "./console/docs-plugin.ts";
+import type { LogIn } from "./console/log-in/log-in.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerInFlight } from "./in-flight/in-flight.ts";
 import { type InFlightMetrics, MemoryBudget } from "./in-flight/memory-budget.ts";
@@ -100,6 +100,8 @@ export interface HttpServerOptions {
   readonly docs?: ConsoleFiles | undefined;
   /** Nodes of the chain that the console may ask for block hashes; none if left out. */
   readonly consoleChainNodes?: readonly string[] | undefined;
+  /** Ways to log in to the console beside keys; none if left out. */
+  readonly logIns?: readonly LogIn[] | undefined;
   /** Every listener that listens, for the health page and the AsyncAPI document. */
   readonly listeners?: AdminOptions["listeners"];
   /** What the AsyncAPI document says of the settings. */
@@ -254,7 +256,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   app.addHook("onRequest", (request, reply, done) => {
     if (!answersCaller(request, reply)) done();
   });
-  registerLogIns(app, broker, createForwardedFinder(options.trustedProxies ?? []));
+  registerLogIns(app, options);
   app.removeAllContentTypeParsers();
   // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
   app.addContentTypeParser(
@@ -299,8 +301,9 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
 }
 
 function registerPages(scope: FastifyInstance, { console: files, docs, basePath, ...options }: AppOptions): void {
-  const chainNodes = options.consoleChainNodes;
-  if (files !== undefined) registerConsole(scope, { files, basePath, hasDocs: docs !== undefined, chainNodes });
+  const { broker, consoleChainNodes: chainNodes, logIns } = options;
+  if (files !== undefined)
+    registerConsole(scope, { broker, files, basePath, hasDocs: docs !== undefined, chainNodes, logIns });
   if (docs !== undefined) registerDocs(scope, { files: docs, basePath });
 }
 

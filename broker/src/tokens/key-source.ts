@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 
-/** Longest document of keys, in bytes. */
+/** Longest answer of an issuer, in bytes: its keys, its settings or a token. */
 const documentBytesMax = 256 * 1024;
 /** How long a fetch may take, in milliseconds. */
 const fetchTimeoutMs = 5_000;
@@ -26,15 +26,31 @@ async function readDocument(path: string): Promise<string> {
 async function fetchDocument(url: string, signal: AbortSignal): Promise<string> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(fetchTimeoutMs)]);
   const response = await fetch(url, { signal: ends, redirect: "error", headers: { accept: "application/json" } });
+  const body = await readBody(response, ends);
+  if (!response.ok) throw new Error(`it is answered with HTTP status ${response.status}`);
+  return body.toString("utf8");
+}
+
+/** Reads a body of an issuer, which may be too long or never end. @throws Error in words for the operator, or the reason of the signal. */
+export async function readBody(response: Response, signal: AbortSignal): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > documentBytesMax) throw tooLong(); // leaving the loop ends the transfer
-    chunks.push(chunk);
+  const reader = response.body?.getReader();
+  // Node 20 may forget the signal of a request once its head is answered.
+  const cancel = (): void => void reader?.cancel().catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+      bytes += read.value.byteLength;
+      if (bytes > documentBytesMax) throw tooLong();
+      chunks.push(read.value);
+    }
+    signal.throwIfAborted();
+    return Buffer.concat(chunks);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
   }
-  if (!response.ok) throw new Error(`it is answered with HTTP status ${response.status}`);
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function tooLong(): Error {

@@ -2,11 +2,23 @@
 export const consolePath = new URL(document.baseURI).pathname.replace(/\/$/, "");
 
 /** Nodes of the chain that the operator lets the page ask. The broker writes them into the page. */
-export const chainNodes: readonly string[] = (
-  document.querySelector<HTMLMetaElement>('meta[name="chain-nodes"]')?.content ?? ""
-)
-  .split(" ")
-  .filter((url) => url !== "");
+export const chainNodes = readWords("chain-nodes");
+
+/** Names of the providers by which people log in at this address, beside keys. The broker writes them into the page. */
+export const logIns = readWords("log-ins");
+
+/** Where a log-in begins; it ends at the view that is shown now. */
+export function toLogInAddress(name: string): string {
+  const view = `${location.pathname.slice(consolePath.length)}${location.search}`;
+  return `${consolePath}/login/${name}?${new URLSearchParams({ view }).toString()}`;
+}
+
+export const logOutAddress = `${consolePath}/logout`;
 
 /** Base URL of the broker, with its context segment: one level above the console. */
 export const brokerUrl = new URL("..", document.baseURI).href.replace(/\/$/, "");
+
+function readWords(name: string): readonly string[] {
+  const { content = "" } = document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`) ?? {};
+  return content.split(" ").filter((word) => word !== "");
+}

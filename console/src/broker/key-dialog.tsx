@@ -1,8 +1,9 @@
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../ui/dialog.tsx";
+import { logIns, toLogInAddress } from "./addresses.ts";
 import { useSession, useSessionState } from "./session-context.tsx";
 
-/** Asks for a key once the broker wants one. It stays in this tab. */
+/** Asks for a key, or a log-in by a provider, once the broker wants one. A key stays in this tab. */
 export function KeyDialog(): ReactNode {
   const session = useSession();
   const { isKeyWanted, hasKey } = useSessionState();
@@ -14,7 +15,8 @@ export function KeyDialog(): ReactNode {
     session.setKey(key.trim());
   };
   return (
-    <Dialog title="This broker asks for a key" onClose={() => {}}>
+    <Dialog title={logIns.length === 0 ? "This broker asks for a key" : "Log in"} onClose={() => {}}>
+      <LogInLinks />
       <form onSubmit={submit}>
         {hasKey ? (
           <p role="alert" className="failure">
@@ -33,5 +35,21 @@ export function KeyDialog(): ReactNode {
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** A log-in by a provider leaves the page, and comes back to its view. A key of the tab would count instead of it. */
+function LogInLinks(): ReactNode {
+  const session = useSession();
+  if (logIns.length === 0) return null;
+  return (
+    <div className="log-ins">
+      {logIns.map((name) => (
+        <a key={name} className="log-in" href={toLogInAddress(name)} onClick={() => session.setKey(undefined)}>
+          Log in with {name}
+        </a>
+      ))}
+      <p className="quiet-text">Or give a key:</p>
+    </div>
   );
 }

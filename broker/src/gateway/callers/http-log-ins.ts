@@ -5,11 +5,12 @@ import type { Principal } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { certificateOf } from "./client-certificate.ts";
 import { readCredential } from "./credential.ts";
-import type { FindForwarded } from "./forwarded-address.ts";
+import { createForwardedFinder } from "./forwarded-address.ts";
+import { cookieNameOf, findSession } from "./session-cookie.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Whoever sent it, by its `Authorization` header or certificate; undefined without one. */
+    /** Whoever sent it, by its `Authorization` header, its session's cookie or its certificate; undefined without one. */
     principal: Principal | undefined;
     /** Address of the client where a trusted proxy sent it; else undefined. */
     forwardedFor: string | undefined;
@@ -17,37 +18,49 @@ declare module "fastify" {
 }
 
 interface Held {
-  readonly header: string | undefined;
+  readonly credential: string | undefined;
   readonly principal: Principal;
 }
 
+export interface HttpLogInOptions {
+  readonly broker: Pick<Broker, "authenticate">;
+  readonly basePath: string;
+  /** Addresses and networks of proxies whose `X-Forwarded-For` counts; none if left out. */
+  readonly trustedProxies?: readonly string[] | undefined;
+  /** Ways to log in to the console. Without any, no cookie counts. */
+  readonly logIns?: readonly unknown[] | undefined;
+}
+
 /** Finds out who sends each request, before its body is read. A connection that gives the same credential again is not asked about again. */
-export function registerLogIns(
-  app: FastifyInstance,
-  broker: Pick<Broker, "authenticate">,
-  findForwarded: FindForwarded,
-): void {
+export function registerLogIns(app: FastifyInstance, options: HttpLogInOptions): void {
+  const { broker, basePath, trustedProxies = [], logIns } = options;
+  const findForwarded = createForwardedFinder(trustedProxies);
+  const sessionCookie = logIns && cookieNameOf(basePath, "session");
   const bySocket = new WeakMap<Socket, Held>();
   app.decorateRequest("principal", undefined);
   app.decorateRequest("forwardedFor", undefined);
-  app.addHook("onRequest", (request, _reply, done) => {
-    const { authorization: header } = request.headers;
+  app.addHook("onRequest", (request, reply, done) => {
+    const { authorization } = request.headers;
     const { socket } = request.raw;
+    const session = sessionCookie === undefined ? undefined : findSession(request.headers, sessionCookie);
+    const credential = readCredential(authorization) ?? session;
+    // A shared cache knows that answers to `Authorization` are of one caller (RFC 9111, section 3.5), but not those to a cookie.
+    if (session !== undefined) reply.header("cache-control", "no-store");
     request.forwardedFor = findForwarded(request.raw);
-    if (header === undefined && !(socket instanceof TLSSocket)) return done();
+    if (credential === undefined && !(socket instanceof TLSSocket)) return done();
     const held = bySocket.get(socket);
     // What was wrong may be right by now: the key may be a new one.
-    if (held !== undefined && held.header === header && held.principal.kind !== "rejected") {
+    if (held !== undefined && held.credential === credential && held.principal.kind !== "rejected") {
       request.principal = held.principal;
       return done();
     }
     const take = (principal: Principal): void => {
       if (principal.kind === "rejected" && principal.isClosed === true) return void socket.resetAndDestroy();
       request.principal = principal;
-      bySocket.set(socket, { header, principal });
+      bySocket.set(socket, { credential, principal });
       done();
     };
-    const found = broker.authenticate(readCredential(header), {
+    const found = broker.authenticate(credential, {
       address: request.forwardedFor ?? socket.remoteAddress,
       protocol: "HTTP",
       certificate: certificateOf(socket),

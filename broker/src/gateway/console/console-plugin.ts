@@ -1,7 +1,11 @@
 import type { FastifyInstance } from "fastify";
+import type { Broker } from "../../engine/broker.ts";
 import { toPath } from "../shared/base-path.ts";
 import { type ConsoleFile, type ConsoleFiles, indexFile, toEtag } from "./console-files.ts";
 import { consolePath, docsPath } from "../shared/console-path.ts";
+import type { LogIn } from "./log-in/log-in.ts";
+import { LogInIndexes } from "./log-in/log-in-indexes.ts";
+import { registerLogInRoutes } from "./log-in/log-in-routes.ts";
 import { pageHeaders, sendFile } from "./send-file.ts";
 
 export interface ConsoleOptions {
@@ -11,9 +15,13 @@ export interface ConsoleOptions {
   readonly hasDocs?: boolean;
   /** Addresses of nodes of the chain that the page may ask for block hashes. */
   readonly chainNodes?: readonly string[] | undefined;
+  /** Ways to log in beside keys. */
+  readonly logIns?: readonly LogIn[] | undefined;
+  /** Finds out whom a provider logged in. */
+  readonly broker: Pick<Broker, "authenticate">;
 }
 
-interface IndexParts extends ConsoleOptions {
+interface IndexParts extends Pick<ConsoleOptions, "files" | "basePath"> {
   readonly hasDocs: boolean;
   readonly chainNodes: readonly string[];
 }
@@ -43,8 +51,11 @@ function toContentPolicy(chainNodes: readonly string[]): string {
 
 /** Serves the console's files. Every address below it that names no file is a view of the page. */
 export function registerConsole(app: FastifyInstance, options: ConsoleOptions): void {
-  const { files, basePath, hasDocs = false, chainNodes = [] } = options;
+  const { broker, files, basePath, hasDocs = false, chainNodes = [], logIns = [] } = options;
   const index = toIndex({ files, basePath, hasDocs, chainNodes });
+  const indexes = new LogInIndexes(index, logIns);
+  const styles = /<link rel="stylesheet"[^>]*>/.exec(index.bytes.toString())?.[0] ?? "";
+  if (logIns.length > 0) registerLogInRoutes(app, { broker, logIns, basePath, styles });
   const headers = { ...pageHeaders, "content-security-policy": toContentPolicy(chainNodes) };
   app.get(consolePath, (request, reply) => {
     const query = (request.raw.url ?? "").slice(toPath(request.raw.url ?? "").length);
@@ -55,7 +66,7 @@ export function registerConsole(app: FastifyInstance, options: ConsoleOptions): 
     const file = path === indexFile ? undefined : files.get(path);
     if (file !== undefined) return sendFile(request, reply, { file, isHashed: path.startsWith(hashedFolder), headers });
     if (path.startsWith(hashedFolder)) return reply.callNotFound();
-    return sendFile(request, reply, { file: index, isHashed: false, headers });
+    return sendFile(request, reply, { file: indexes.at(request.headers.host), isHashed: false, headers });
   });
 }
 

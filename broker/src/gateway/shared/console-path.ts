@@ -6,16 +6,19 @@ export const consolePath = "/console";
 /** Where the documentation is, below the context segment. */
 export const docsPath = "/docs";
 
+/** Where identity providers send browsers back to. */
+export const callbackRoute = `${consolePath}/callback/:name`;
+
 /**
  * Whether a browser follows a link to a page of the console or the documentation, in a tab of its own. The page is the same for everybody and changes nothing by being opened,
- * so that links to its views work from a chat or a mail program.
+ * so that links to its views work from a chat or a mail program. A provider's redirect back is one too; it counts with the secrets of the browser alone.
  */
 export function isLinkToPage({ routeOptions, raw }: FastifyRequest, basePath: string): boolean {
   const { method, headers } = raw;
   const { url } = routeOptions;
   const pages = [consolePath, docsPath].map((path) => `${basePath}${path}`);
   return (
-    pages.some((page) => url === page || url === `${page}/*`) &&
+    (url === `${basePath}${callbackRoute}` || pages.some((page) => url === page || url === `${page}/*`)) &&
     method === "GET" &&
     headers.origin === undefined &&
     headers["sec-fetch-mode"] === "navigate" &&

@@ -1,0 +1,71 @@
+import { quote } from "@stele/wire";
+import { z } from "zod";
+
+/** Origins of one console. */
+const originsMax = 20;
+
+/** Parameters of requests that the broker sets itself. */
+const ownParameters: ReadonlySet<string> = new Set([
+  "client_id",
+  "client_secret",
+  "code",
+  "code_challenge",
+  "code_challenge_method",
+  "code_verifier",
+  "grant_type",
+  "nonce",
+  "redirect_uri",
+  "response_mode",
+  "response_type",
+  "scope",
+  "state",
+]);
+
+/** The `logIn` of an issuer of tokens: how people get one of its tokens in the console. */
+export const consoleLogIn = z.strictObject({
+  name: z.string().regex(/^[0-9A-Za-z._-]{1,64}$/, "a name is 1 to 64 letters, digits, dots, hyphens or underscores"),
+  clientId: z.string().min(1).max(256),
+  clientSecretFile: z.string().min(1).optional(),
+  scopes: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "a scope has no space"))
+    .refine((scopes) => scopes.includes("openid"), "scopes must contain openid")
+    .default(["openid"]),
+  parameters: z
+    .record(z.string(), z.string().max(1_024))
+    .refine((given) => !Object.keys(given).some((name) => ownParameters.has(name)), {
+      message: `the broker sets ${[...ownParameters].join(", ")} itself`,
+    })
+    .default({}),
+  origins: z
+    .array(z.string().refine(isSafeOrigin, "an origin is such as https://events.example.org, or http of this machine"))
+    .min(1)
+    .max(originsMax),
+});
+
+interface Issuer {
+  readonly issuer: string;
+  readonly logIn?: z.output<typeof consoleLogIn> | undefined;
+}
+
+/** What is wrong with the log-in of an issuer beside those of others. */
+export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Issuer[]): readonly string[] {
+  if (logIn === undefined) return [];
+  return [
+    ...(isSafeUrl(issuer) ? [] : ["the issuer is no https URL, which log-ins need"]),
+    ...(others.some((other) => other.logIn?.name === logIn.name)
+      ? [`another log-in has the name ${quote(logIn.name)}`]
+      : []),
+  ];
+}
+
+/** Whether nobody on the way can read or change what goes there. */
+export function isSafeUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLocal = url?.protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  return url?.protocol === "https:" || isLocal;
+}
+
+/** As browsers write it. They take the cookies of a log-in nowhere else. */
+function isSafeOrigin(text: string): boolean {
+  return isSafeUrl(text) && new URL(text).origin === text;
+}

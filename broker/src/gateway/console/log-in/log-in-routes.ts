@@ -1,0 +1,166 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Principal } from "../../../engine/access/caller.ts";
+import type { Broker } from "../../../engine/broker.ts";
+import { cookieBytesMax, cookieNameOf, findCookie, formatCookie } from "../../callers/session-cookie.ts";
+import { callbackRoute, consolePath } from "../../shared/console-path.ts";
+import { sendFailurePage } from "./failure-page.ts";
+import { decodeFlow, encodeFlow, toPlace, toView } from "./flow.ts";
+import { findOrigin, type LogIn, type LogInFault } from "./log-in.ts";
+
+/** How long somebody may take at the provider, in seconds. */
+const flowSecondsMax = 600;
+
+export interface LogInRoutesOptions {
+  readonly broker: Pick<Broker, "authenticate">;
+  readonly logIns: readonly LogIn[];
+  readonly basePath: string;
+  /** The console's style sheet, as its page names it. */
+  readonly styles: string;
+}
+
+type NamedRequest = FastifyRequest<{ Params: { name: string } }>;
+
+/** A log-in, and the address of the console by which its browser came. */
+interface Visit {
+  readonly logIn: LogIn;
+  /** Without a slash at its end. */
+  readonly consoleUrl: string;
+}
+
+/** Why nobody is logged in, and the status of the answer that says so. */
+interface Refusal {
+  readonly status: number;
+  readonly reason: string;
+}
+
+const nowhere: Refusal = { status: 404, reason: "There is no such log-in at this address of the console." };
+const unfinished: Refusal = {
+  status: 400,
+  reason:
+    "No log-in of this browser waits for this answer: it took more than ten minutes, another one began, or it was finished before. Log in again.",
+};
+const unavailable: Refusal = {
+  status: 503,
+  reason: "The identity provider cannot be used at present. The broker's log says why. Try again later.",
+};
+
+/**
+ * Log-in and log-out of the console. The broker keeps no session: the cookie is the provider's token, which each call verifies as that of any
+ * client. So every node knows every session.
+ */
+export function registerLogInRoutes(app: FastifyInstance, options: LogInRoutesOptions): void {
+  const routes = new LogInRoutes(options);
+  const plain = { exposeHeadRoute: false };
+  app.get(`${consolePath}/login/:name`, plain, (request: NamedRequest, reply) => routes.begin(request, reply));
+  app.get(callbackRoute, plain, (request: NamedRequest, reply) => routes.finish(request, reply));
+  app.get(`${consolePath}/logout`, plain, (_request, reply) => routes.end(reply));
+}
+
+class LogInRoutes {
+  readonly #options: LogInRoutesOptions;
+  readonly #path: string;
+  readonly #sessionCookie: string;
+  readonly #flowCookie: string;
+
+  constructor(options: LogInRoutesOptions) {
+    this.#options = options;
+    this.#path = `${options.basePath}${consolePath}`;
+    this.#sessionCookie = cookieNameOf(options.basePath, "session");
+    this.#flowCookie = cookieNameOf(options.basePath, "flow");
+  }
+
+  async begin(request: NamedRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const visit = this.#visitOf(request);
+    if (visit === undefined) return this.#refuse(reply, nowhere);
+    const { logIn } = visit;
+    const begun = await logIn.provider.begin(callbackOf(visit));
+    if (begun.status !== "begun") return this.#refuse(reply, toRefusal(begun));
+    const view = toView(queryOf(request).get("view"));
+    const value = encodeFlow({ name: logIn.name, secrets: begun.secrets, view });
+    // The provider's redirect back is one of another site, with which no strict cookie comes.
+    this.#setCookie(reply, { name: this.#flowCookie, value, maxAgeSeconds: flowSecondsMax, sameSite: "Lax" });
+    return redirect(reply, begun.url);
+  }
+
+  async finish(request: NamedRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const visit = this.#visitOf(request);
+    if (visit === undefined) return this.#refuse(reply, nowhere);
+    const { logIn, consoleUrl } = visit;
+    const flow = decodeFlow(findCookie(request.headers, this.#flowCookie) ?? "");
+    if (flow === undefined || flow.name !== logIn.name) return this.#refuse(reply, unfinished);
+    this.#setCookie(reply, { name: this.#flowCookie, value: "", maxAgeSeconds: 0, sameSite: "Lax" });
+    const callback = new URL(`${callbackOf(visit)}?${queryOf(request).toString()}`);
+    const finished = await logIn.provider.finish(callback, flow.secrets);
+    if (finished.status !== "finished") return this.#refuse(reply, toRefusal(finished));
+    const { token } = finished;
+    const principal = await this.#options.broker.authenticate(token, {
+      address: request.forwardedFor ?? request.raw.socket.remoteAddress,
+      protocol: "HTTP",
+    });
+    const refusal = findRefusal(principal, logIn) ?? this.#findLengthFault(token);
+    if (refusal !== undefined) return this.#refuse(reply, refusal);
+    this.#setCookie(reply, {
+      name: this.#sessionCookie,
+      value: token,
+      maxAgeSeconds: secondsLeft(principal),
+      sameSite: "Strict",
+    });
+    return redirect(reply, toPlace(flow.view, consoleUrl));
+  }
+
+  end(reply: FastifyReply): FastifyReply {
+    this.#setCookie(reply, { name: this.#sessionCookie, value: "", maxAgeSeconds: 0, sameSite: "Strict" });
+    return redirect(reply, `${this.#path}/`);
+  }
+
+  #visitOf({ params: { name }, headers }: NamedRequest): Visit | undefined {
+    const logIn = this.#options.logIns.find((one) => one.name === name);
+    const origin = logIn && findOrigin(logIn, headers.host);
+    return logIn === undefined || origin === undefined ? undefined : { logIn, consoleUrl: `${origin}${this.#path}` };
+  }
+
+  #setCookie(reply: FastifyReply, cookie: Parameters<typeof formatCookie>[0]): void {
+    reply.header("set-cookie", formatCookie(cookie)); // Fastify adds one to another.
+  }
+
+  #findLengthFault(token: string): Refusal | undefined {
+    const bytes = `${this.#sessionCookie}=${token}`.length;
+    if (bytes <= cookieBytesMax) return undefined;
+    const reason = `The provider's access token is too long for a cookie: ${bytes} bytes of ${cookieBytesMax}. An operator can have the provider put fewer claims into it.`;
+    return { status: 502, reason };
+  }
+
+  #refuse(reply: FastifyReply, refusal: Refusal): FastifyReply {
+    return sendFailurePage(reply, { ...refusal, consolePath: `${this.#path}/`, styles: this.#options.styles });
+  }
+}
+
+/** One for each provider: no provider gets the code of another one (RFC 9700, section 4.4.2.2). */
+function callbackOf({ logIn, consoleUrl }: Visit): string {
+  return `${consoleUrl}/callback/${logIn.name}`;
+}
+
+function queryOf({ raw: { url = "" } }: Pick<FastifyRequest, "raw">): URLSearchParams {
+  return new URLSearchParams(url.split("?")[1]);
+}
+
+function redirect(reply: FastifyReply, place: string): FastifyReply {
+  return reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" }).redirect(place, 303);
+}
+
+function toRefusal({ status, reason }: LogInFault): Refusal {
+  return status === "refused" ? { status: 400, reason: `The log-in failed: ${reason}. Log in again.` } : unavailable;
+}
+
+/** A session is that of somebody who could call with the token itself. */
+function findRefusal(principal: Principal, { issuer }: LogIn): Refusal | undefined {
+  if (principal.kind === "rejected" && principal.error !== undefined) return unavailable;
+  if (principal.kind === "known" && principal.token?.issuer === issuer) return undefined;
+  const why = principal.kind === "rejected" ? `: ${principal.reason}` : "";
+  return { status: 403, reason: `The provider logged you in, but this broker does not take its access token${why}.` };
+}
+
+function secondsLeft(principal: Principal): number {
+  const expiresAt = principal.kind === "known" ? (principal.expiresAt ?? 0) : 0;
+  return Math.max(0, Math.floor((expiresAt - Date.now()) / 1000));
+}

@@ -1,0 +1,69 @@
+/** `refused`: this log-in failed, for a reason that its user may read. `unavailable`: every log-in fails, for a reason for the operator. */
+export interface ProviderFault {
+  readonly status: "refused" | "unavailable";
+  readonly reason: string;
+}
+
+/** Errors that a provider sends by way of the browser, and that its user cannot help (RFC 6749, section 4.1.2.1; RFC 8707, section 2). */
+const settingErrors: ReadonlySet<unknown> = new Set([
+  "invalid_request",
+  "invalid_scope",
+  "invalid_target",
+  "server_error",
+  "temporarily_unavailable",
+  "unauthorized_client",
+  "unsupported_response_type",
+]);
+
+/**
+ * What an error of `openid-client` means. Nothing of a token, and no text of a browser or provider, comes into a reason but names of errors and claims.
+ */
+export function toFault(error: unknown): ProviderFault {
+  const { name, code, error: answered, cause } = fieldsOf(error);
+  if (name === "AuthorizationResponseError") {
+    if (settingErrors.has(answered)) return unavailable(`it answers ${String(answered)}`);
+    return refused(answered === "access_denied" ? "the provider denied it" : "the provider answered with an error");
+  }
+  if (name === "ResponseBodyError") {
+    if (answered === "invalid_grant") return refused("its code was used before, is too old, or is of another log-in");
+    return unavailable(`it answers ${isName(answered) ? answered : "an error"} when asked for a token`);
+  }
+  if (code === "OAUTH_TIMEOUT") return unavailable("it does not answer in time");
+  if (code === "OAUTH_RESPONSE_IS_NOT_CONFORM") {
+    return unavailable(`it answers with HTTP status ${String(fieldsOf(cause).status)}`);
+  }
+  const { parameters, claim } = fieldsOf(fieldsOf(cause).cause);
+  if (parameters !== undefined) return refused("the answer is of another log-in, or of another provider");
+  if (code === "OAUTH_JWT_CLAIM_COMPARISON_FAILED") {
+    return refused(`the ID token is of another log-in: ${isName(claim) ? claim : "a claim"} is another one`);
+  }
+  if (isName(code)) return unavailable(`its answer breaks OpenID Connect (${code})`);
+  return unavailable(`it cannot be asked: ${reasonOf(error)}`);
+}
+
+/** The innermost reason: `fetch` and `openid-client` wrap it. */
+function reasonOf(error: unknown): string {
+  const { cause, code, message } = fieldsOf(error);
+  if (cause !== undefined) return reasonOf(cause);
+  return typeof code === "string" ? code : String(message);
+}
+
+function refused(reason: string): ProviderFault {
+  return { status: "refused", reason };
+}
+
+function unavailable(reason: string): ProviderFault {
+  return { status: "unavailable", reason };
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && /^\w{1,64}$/.test(value);
+}
+
+type Fields = Readonly<
+  Record<"name" | "code" | "error" | "cause" | "status" | "parameters" | "claim" | "message", unknown>
+>;
+
+function fieldsOf(value: unknown): Partial<Fields> {
+  return typeof value === "object" && value !== null ? value : {};
+}

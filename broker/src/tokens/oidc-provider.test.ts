@@ -1,0 +1,141 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../lib/logger.ts";
+import { OidcProvider } from "./oidc-provider.ts";
+
+const secrets = { state: "s", nonce: "n", verifier: "v".repeat(43) };
+const callback = new URL("http://127.0.0.1/console/callback/acme?code=c&state=s");
+
+/** What the server at the other end does with a request. */
+let answer: (request: IncomingMessage, response: ServerResponse) => void;
+let server: Server;
+let issuer: string;
+let asked: string[];
+let warnings: string[];
+let provider: OidcProvider;
+let secret: string;
+
+beforeEach(async () => {
+  [asked, warnings, secret] = [[], [], "first"];
+  server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    answer(request, response);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on a port.
+  const logger = {
+    ...silentLogger,
+    child: () => logger,
+    warn: (_: string, fields: unknown) => void warnings.push(JSON.stringify(fields)),
+  };
+  const options = { issuer, clientId: "stele", readSecret: () => secret, scopes: ["openid"], parameters: {} };
+  provider = new OidcProvider(options, { logger });
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const endpoints = () => ({
+  issuer,
+  authorization_endpoint: `${issuer}/auth`,
+  token_endpoint: `${issuer}/token`,
+  jwks_uri: `${issuer}/jwks`,
+});
+
+function sendJson(response: ServerResponse, value: unknown, status = 200): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+/** Answers with the endpoints, and otherwise by `atToken`. */
+function serve(atToken: typeof answer): void {
+  answer = (request, response) =>
+    request.url === "/token" ? atToken(request, response) : sendJson(response, endpoints());
+}
+
+describe("a provider that fails costs its log-ins alone, and the log says why", () => {
+  it.each<[string, () => void, string]>([
+    ["is down", () => server.close(), "ECONNREFUSED"],
+    ["answers with a failure", () => (answer = (_, response) => sendJson(response, {}, 502)), "HTTP status 502"],
+    ["is a web page", () => (answer = (_, response) => response.end("<html>")), "OAUTH_"],
+    [
+      "sends another place",
+      () => (answer = (_, r) => r.writeHead(302, { location: `${issuer}/a` }).end()),
+      "status 302",
+    ],
+    [
+      "calls itself another issuer",
+      () => (answer = (_, r) => sendJson(r, { ...endpoints(), issuer: "http://x" })),
+      "OAUTH_",
+    ],
+    [
+      "answers without end",
+      () =>
+        (answer = (_, response) => {
+          response.writeHead(200, { "content-type": "application/json" });
+          const write = (): void => void (response.destroyed || response.write("x".repeat(65_536), write));
+          write();
+        }),
+      "more than 262144 bytes",
+    ],
+  ])("if it %s", async (_name, arrange, reason) => {
+    arrange();
+    expect(await provider.begin("http://127.0.0.1/back")).toMatchObject({ status: "unavailable" });
+    expect(warnings).toEqual([expect.stringContaining(reason)]);
+  });
+
+  it.each<[string, typeof answer]>([
+    ["before its head", () => {}],
+    [
+      "in the middle of its body",
+      (_, response) => response.writeHead(200, { "content-type": "application/json" }).write("{"),
+    ],
+  ])("if it falls silent %s", { timeout: 20_000 }, async (_name, silent) => {
+    serve(silent);
+    expect(await provider.finish(callback, secrets)).toMatchObject({ status: "unavailable" });
+    expect(warnings).toHaveLength(1);
+  });
+
+  it("if it does not take the client's secret, which is read again for the next log-in", async () => {
+    const given: string[] = [];
+    serve((request, response) => {
+      request.on("data", (chunk: Buffer) =>
+        given.push(new URLSearchParams(chunk.toString()).get("client_secret") ?? ""),
+      );
+      request.on("end", () => sendJson(response, { error: "invalid_client", error_description: "secret words" }, 401));
+    });
+    expect(await provider.finish(callback, secrets)).toMatchObject({ status: "unavailable" });
+    secret = "second";
+    await provider.finish(callback, secrets);
+    expect(given).toEqual(["first", "second"]);
+    expect(warnings).toEqual([expect.stringContaining("invalid_client")]);
+    expect(warnings[0]).not.toContain("secret words");
+  });
+});
+
+it("asks for the endpoints once, however many log-ins begin", async () => {
+  answer = (_, response) => sendJson(response, endpoints());
+  const begun = await Promise.all(Array.from({ length: 50 }, () => provider.begin("http://127.0.0.1/back")));
+  expect(begun.every(({ status }) => status === "begun")).toBe(true);
+  expect(asked).toEqual(["/.well-known/openid-configuration"]);
+});
+
+it("refuses more than 100 log-ins that wait at once, and serves on afterwards", async () => {
+  let waiting: ServerResponse[] = [];
+  serve((_, response) => void waiting.push(response));
+  await provider.begin("http://127.0.0.1/back");
+  const held = Array.from({ length: 100 }, () => provider.finish(callback, secrets));
+  expect(await provider.begin("http://127.0.0.1/back")).toEqual({
+    status: "unavailable",
+    reason: "100 log-ins wait for the provider",
+  });
+  await expect.poll(() => waiting.length).toBe(100);
+  for (const response of waiting) sendJson(response, { error: "invalid_grant" }, 400);
+  waiting = [];
+  expect((await Promise.all(held)).every(({ status }) => status === "refused")).toBe(true);
+  expect(await provider.begin("http://127.0.0.1/back")).toMatchObject({ status: "begun" });
+  expect(warnings).toEqual([]);
+});

@@ -1,0 +1,133 @@
+import type { Configuration, CustomFetchOptions } from "openid-client";
+import type { Logger } from "../lib/logger.ts";
+import { ReportedTrouble } from "../lib/reported-trouble.ts";
+import { readBody } from "./key-source.ts";
+import { type ProviderFault, toFault } from "./oidc-fault.ts";
+
+/** How long a provider may take for one answer, in milliseconds. */
+const providerTimeoutMs = 5_000;
+/** Log-ins of one provider that wait for it at once; further ones are refused. */
+const exchangesMax = 100;
+/** How long the endpoints of a provider are remembered, in milliseconds. The client's secret is read again with them. */
+const endpointsKeptMs = 3_600_000;
+
+export interface OidcOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Undefined for a public client. */
+  readonly readSecret: (() => string) | undefined;
+  readonly scopes: readonly string[];
+  /** Further parameters of both requests, such as the `resource` that the token is for. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** What the browser keeps between the two halves of a log-in. */
+interface Secrets {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+export type Begun = { readonly status: "begun"; readonly url: string; readonly secrets: Secrets } | ProviderFault;
+export type Finished = { readonly status: "finished"; readonly token: string } | ProviderFault;
+
+/** Log-ins by OpenID Connect: the authorization code flow with PKCE (RFC 7636), by `openid-client`. */
+export class OidcProvider {
+  readonly #options: OidcOptions;
+  readonly #trouble: ReportedTrouble;
+  #configuring: { readonly at: number; readonly configuration: Promise<Configuration> } | undefined;
+  #running = 0;
+
+  constructor(options: OidcOptions, { logger }: { readonly logger: Logger }) {
+    this.#options = options;
+    const own = logger.child({ issuer: options.issuer });
+    this.#trouble = new ReportedTrouble(own, "log-in provider failed", "log-in provider answers again");
+  }
+
+  /** Where to send the browser. Never rejects. */
+  begin(redirectUri: string): Promise<Begun> {
+    return this.#run(async () => {
+      const openid = await import("openid-client");
+      const { scopes, parameters } = this.#options;
+      const secrets = {
+        state: openid.randomState(),
+        nonce: openid.randomNonce(),
+        verifier: openid.randomPKCECodeVerifier(),
+      };
+      const url = openid.buildAuthorizationUrl(await this.#configuration(), {
+        ...parameters,
+        response_type: "code",
+        redirect_uri: redirectUri,
+        scope: scopes.join(" "),
+        state: secrets.state,
+        nonce: secrets.nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(secrets.verifier),
+        code_challenge_method: "S256",
+      });
+      return { status: "begun", url: url.href, secrets };
+    });
+  }
+
+  /** The access token for the code in the address to which the provider sent the browser back. Never rejects. */
+  finish(callback: URL, { state, nonce, verifier }: Secrets): Promise<Finished> {
+    return this.#run(async () => {
+      const openid = await import("openid-client");
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+      const configuration = await this.#configuration();
+      const answer = await openid.authorizationCodeGrant(configuration, callback, checks, this.#options.parameters);
+      this.#trouble.done();
+      return { status: "finished", token: answer.access_token };
+    });
+  }
+
+  async #run<Result>(task: () => Promise<Result>): Promise<Result | ProviderFault> {
+    if (this.#running >= exchangesMax) {
+      return { status: "unavailable", reason: `${exchangesMax} log-ins wait for the provider` };
+    }
+    this.#running += 1;
+    try {
+      return await task();
+    } catch (error) {
+      const fault = toFault(error);
+      if (fault.status === "unavailable") {
+        this.#configuring = undefined;
+        this.#trouble.failed(fault.reason); // The error itself may hold a token.
+      }
+      return fault;
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  /** Asked for once, however many log-ins wait for it. */
+  #configuration(): Promise<Configuration> {
+    const now = performance.now();
+    if (this.#configuring !== undefined && now - this.#configuring.at < endpointsKeptMs) {
+      return this.#configuring.configuration;
+    }
+    this.#configuring = { at: now, configuration: this.#discover() };
+    return this.#configuring.configuration;
+  }
+
+  async #discover(): Promise<Configuration> {
+    const openid = await import("openid-client");
+    const { issuer, clientId, readSecret } = this.#options;
+    const url = new URL(issuer);
+    const authentication = readSecret === undefined ? openid.None() : openid.ClientSecretPost(readSecret());
+    return openid.discovery(url, clientId, undefined, authentication, {
+      timeout: providerTimeoutMs / 1000,
+      // The settings allow plain HTTP on this machine alone.
+      execute: url.protocol === "http:" ? [openid.allowInsecureRequests] : [],
+      [openid.customFetch]: fetchWhole,
+    });
+  }
+}
+
+/** Bounds an answer by length, and by time up to its last byte. */
+async function fetchWhole(url: string, { body: sent, ...init }: CustomFetchOptions): Promise<Response> {
+  const signal = AbortSignal.timeout(providerTimeoutMs);
+  const response = await fetch(url, { ...init, ...(sent !== undefined && { body: sent }), signal });
+  const body = await readBody(response, signal);
+  const { status, headers } = response;
+  return new Response(body.byteLength === 0 ? null : new Uint8Array(body), { status, headers });
+}

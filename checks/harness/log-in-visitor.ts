@@ -1,0 +1,64 @@
+import { type IncomingHttpHeaders, request } from "node:http";
+import { text } from "node:stream/consumers";
+
+export interface VisitorAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a browser sends with a request of a script of the page's own origin. */
+export const ownScript = { "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
+
+const redirectsMax = 10;
+
+/** Follows a log-in as a browser does, with a jar of cookies for each host; a test sees and changes each step. */
+export class LogInVisitor {
+  /** Cookies by host, as `name=value`. */
+  readonly jars = new Map<string, Map<string, string>>();
+
+  /** One request, whose redirect is not followed. */
+  async ask(url: string, { method = "GET", headers = {} }: Asked = {}): Promise<VisitorAnswer> {
+    const { hostname } = new URL(url);
+    const jar = this.jars.get(hostname) ?? new Map<string, string>();
+    this.jars.set(hostname, jar);
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+    const answer = await send(url, { method, headers: { ...(cookie !== "" && { cookie }), ...headers } });
+    for (const line of answer.headers["set-cookie"] ?? []) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (/; *max-age=0/i.test(line) || /expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name);
+      else jar.set(name, value);
+    }
+    return answer;
+  }
+
+  /** Follows redirects until one leads to an address that begins with `until`, and returns that address. */
+  async follow(url: string, until: string): Promise<string> {
+    let place = url;
+    for (let count = 0; count < redirectsMax; count += 1) {
+      const { status, headers, body } = await this.ask(place);
+      if (headers.location === undefined) throw new Error(`${place} answers ${status}: ${body}`);
+      place = new URL(headers.location, place).href;
+      if (place.startsWith(until)) return place;
+    }
+    throw new Error(`too many redirects: ${place}`);
+  }
+}
+
+export function send(url: string, { method = "GET", headers = {} }: Asked = {}): Promise<VisitorAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers: { connection: "close", ...headers } }, (response) => {
+      text(response).then(
+        (body) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+        reject,
+      );
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}

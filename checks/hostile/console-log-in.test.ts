@@ -1,0 +1,347 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { LogInVisitor, ownScript, send } from "../harness/log-in-visitor.ts";
+import { LogInWorld } from "./support/log-in-world.ts";
+
+const sessionCookie = "__Host-stele_session-one";
+const flowCookie = "__Host-stele_flow-one";
+const anotherHost = { host: "events.example.org" };
+/** The broker gives a provider 5 s; broken code waits for ever. */
+const hangingMsMax = 15_000;
+
+let world: LogInWorld;
+beforeAll(async () => {
+  world = await LogInWorld.start({ basePath: "/one" });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(() => {
+  Object.assign(world.provider, {
+    audience: "stele",
+    tokenSeconds: 600,
+    claims: {},
+    silent: undefined,
+    account: "clerk",
+  });
+});
+
+const brokerHost = "127.0.0.1";
+const callbackUrl = (): string => `${world.consoleUrl}/callback/acme`;
+
+/** The address with a code to which the provider sends a visitor back; `change` changes its way there. */
+async function reachCallback(visitor: LogInVisitor, change: (authorization: URL) => void = () => {}): Promise<URL> {
+  const authorization = new URL(await visitor.follow(`${world.consoleUrl}/login/acme`, world.provider.issuer));
+  change(authorization);
+  return new URL(await visitor.follow(authorization.href, callbackUrl()));
+}
+
+/** The cookie of somebody who is logged in. */
+async function logIn(visitor = new LogInVisitor()): Promise<string> {
+  const callback = await reachCallback(visitor);
+  expect((await visitor.ask(callback.href)).status).toBe(303);
+  return visitor.jars.get(brokerHost)?.get(sessionCookie) ?? "";
+}
+
+const rightsWith = (cookie: string, headers: Readonly<Record<string, string>> = ownScript) =>
+  send(`${world.broker.url}/access`, { headers: { cookie, ...headers } });
+
+describe("a log-in", () => {
+  it("asks for a code with PKCE, state and nonce, and gives a session in a strict cookie that scripts cannot read", async () => {
+    const visitor = new LogInVisitor();
+    const begun = await visitor.ask(`${world.consoleUrl}/login/acme?view=${encodeURIComponent("/tail?topic=a%2F%23")}`);
+    const asked = new URL(begun.headers.location ?? "").searchParams;
+    expect(begun.status).toBe(303);
+    expect(begun.headers["set-cookie"]).toEqual([
+      expect.stringMatching(/^__Host-stele_flow-one=[\w-]+; Max-Age=600; Path=\/; Secure; HttpOnly; SameSite=Lax$/),
+    ]);
+    expect(Object.fromEntries(asked)).toMatchObject({
+      response_type: "code",
+      client_id: "stele-console",
+      redirect_uri: callbackUrl(),
+      scope: "openid",
+      resource: "https://stele.example",
+      code_challenge_method: "S256",
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    const callback = await visitor.follow(begun.headers.location ?? "", callbackUrl());
+    const finished = await visitor.ask(callback);
+    expect(finished).toMatchObject({ status: 303, headers: { location: "/one/console/tail?topic=a%2F%23" } });
+    const [cleared, session] = finished.headers["set-cookie"] ?? [];
+    expect(cleared).toMatch(/^__Host-stele_flow-one=; Max-Age=0; /);
+    expect(session).toMatch(
+      /^__Host-stele_session-one=[\w.-]+; Max-Age=(59\d|600); Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+    );
+    const cookie = `other=1; ${session?.split(";")[0] ?? ""}`;
+    const rights = await rightsWith(cookie);
+    expect(JSON.parse(rights.body)).toMatchObject({ principal: "acme/clerk", expiresAt: expect.any(String) });
+    const exist = await send(`${world.broker.url}/rest/exist?topic=a`, { headers: { cookie, ...ownScript } });
+    expect(exist).toMatchObject({ body: "false", headers: { "cache-control": "no-store" } });
+  });
+
+  it("ends by log-out, and with its token", async () => {
+    const visitor = new LogInVisitor();
+    world.provider.tokenSeconds = 6;
+    const cookie = `${sessionCookie}=${await logIn(visitor)}`;
+    expect(await rightsWith(cookie)).toMatchObject({ status: 200 });
+    await expect.poll(async () => (await rightsWith(cookie)).status, { timeout: 30_000 }).toBe(401);
+    await logIn(visitor);
+    const out = await visitor.ask(`${world.consoleUrl}/logout`);
+    expect(out).toMatchObject({ status: 303, headers: { location: "/one/console/" } });
+    expect(visitor.jars.get(brokerHost)?.has(sessionCookie)).toBe(false);
+  });
+
+  it("leaves nothing of a token, a code or a secret in the log", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    await visitor.ask(callback.href);
+    const token = visitor.jars.get(brokerHost)?.get(sessionCookie) ?? "";
+    await rightsWith(`${sessionCookie}=${token}x`);
+    const log = world.broker.stdout() + world.broker.stderr();
+    for (const secret of [callback.searchParams.get("code"), ...token.split("."), "a secret of the client"]) {
+      expect(secret).toBeTruthy();
+      expect(log).not.toContain(secret);
+    }
+  });
+});
+
+/** Refused with a page that gives no session. */
+async function expectRefused(visitor: LogInVisitor, callback: string, page: { reason: RegExp; status?: number }) {
+  const answer = await visitor.ask(callback);
+  expect(answer).toMatchObject({
+    status: page.status ?? 400,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": expect.stringContaining("default-src 'none'"),
+    },
+    body: expect.stringMatching(page.reason),
+  });
+  expect(visitor.jars.get(brokerHost)?.has(sessionCookie)).toBe(false);
+}
+
+describe("a log-in is refused", () => {
+  it("with another state", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    callback.searchParams.set("state", "x".repeat(43));
+    await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
+  });
+
+  it("with the answer of another browser", async () => {
+    const callback = await reachCallback(new LogInVisitor());
+    await expectRefused(new LogInVisitor(), callback.href, { reason: /No log-in of this browser waits/ });
+    const other = new LogInVisitor();
+    await reachCallback(other);
+    await expectRefused(other, callback.href, { reason: /the answer is of another log-in/ });
+  });
+
+  it("with a code that was used, also by who kept the cookie of the flow", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
+    expect((await visitor.ask(callback.href)).status).toBe(303);
+    visitor.jars.get(brokerHost)?.delete(sessionCookie);
+    await expectRefused(visitor, callback.href, { reason: /No log-in of this browser waits/ });
+    visitor.jars.get(brokerHost)?.set(flowCookie, flow);
+    await expectRefused(visitor, callback.href, { reason: /its code was used before/ });
+  });
+
+  it("with the code of a flow with another verifier", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor, ({ searchParams }) =>
+      searchParams.set("code_challenge", "x".repeat(43)),
+    );
+    await expectRefused(visitor, callback.href, {
+      reason: /its code was used before, is too old, or is of another log-in/,
+    });
+  });
+
+  it("with an ID token for another nonce", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor, ({ searchParams }) => searchParams.set("nonce", "another"));
+    await expectRefused(visitor, callback.href, { reason: /the ID token is of another log-in: nonce/ });
+  });
+
+  it("with the answer of another issuer", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    expect(callback.searchParams.get("iss")).toBe(world.provider.issuer);
+    callback.searchParams.set("iss", "https://globex.invalid");
+    await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in, or of another provider/ });
+  });
+
+  it("at the address of another provider", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    await expectRefused(visitor, callback.href.replace("/acme", "/globex"), {
+      reason: /No log-in of this browser waits/,
+    });
+  });
+
+  it("with a token for another audience, and the log says why", async () => {
+    world.provider.audience = "somebody else";
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    await expectRefused(visitor, callback.href, {
+      reason: /does not take its access token: the token is for another audience/,
+      status: 403,
+    });
+    expect(world.broker.stdout()).toContain("the token is for another audience");
+  });
+
+  it("with a token that no cookie holds", async () => {
+    world.provider.claims = { groups: "x".repeat(4096) };
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    await expectRefused(visitor, callback.href, { reason: /too long for a cookie: \d{4} bytes of 4096/, status: 502 });
+  });
+
+  it("by the provider, whose words are not shown", async () => {
+    const visitor = new LogInVisitor();
+    await visitor.ask(`${world.consoleUrl}/login/acme`);
+    const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
+    const [, state = ""] = JSON.parse(Buffer.from(flow, "base64url").toString()) as string[]; // A flow.
+    const query = new URLSearchParams({ state, error: "<b>", error_description: "<i>", iss: world.provider.issuer });
+    await expectRefused(visitor, `${callbackUrl()}?${query.toString()}`, {
+      reason: /the provider answered with an error\. Log in/,
+    });
+  });
+
+  it.each(["/login/none", "/callback/none?code=a&state=b"])("at %s, which is none", async (path) => {
+    await expectRefused(new LogInVisitor(), world.consoleUrl + path, {
+      reason: /There is no such log-in/,
+      status: 404,
+    });
+  });
+
+  it.each(["", "x", "W10", Buffer.from('["acme",1,2,3,4]').toString("base64url"), "%%%", "e30"])(
+    "with %j as the cookie of the flow",
+    async (flow) => {
+      const visitor = new LogInVisitor();
+      const callback = await reachCallback(visitor);
+      visitor.jars.get(brokerHost)?.set(flowCookie, flow);
+      await expectRefused(visitor, callback.href, { reason: /No log-in of this browser waits/ });
+    },
+  );
+
+  it("at an address of the console that its provider does not know", async () => {
+    const answer = await send(`${world.consoleUrl}/login/acme`, { headers: anotherHost });
+    expect(answer.status).toBe(404);
+    expect(answer.headers["set-cookie"]).toBeUndefined();
+    const names = async (headers = {}) =>
+      /name="log-ins" content="([^"]*)"/.exec((await send(`${world.consoleUrl}/`, { headers })).body)?.[1];
+    expect([await names(), await names(anotherHost), await names({ host: "localhost" })]).toEqual([
+      "acme globex",
+      "globex",
+      "",
+    ]);
+  });
+
+  it.each([
+    "//evil.example",
+    "/\\evil.example",
+    "https://evil.example",
+    "/../../rest/publish?topic=a&content=x",
+    "/%2e%2e/%2e%2e//evil.example",
+    "/tail\r\nset-cookie: a=b",
+    "tail",
+    "",
+  ])("to leave the console by the view %j", async (view) => {
+    const visitor = new LogInVisitor();
+    const begin = `${world.consoleUrl}/login/acme?view=${encodeURIComponent(view)}`;
+    const callback = await visitor.follow(begin, callbackUrl());
+    const { status, headers } = await visitor.ask(callback);
+    const place = new URL(headers.location ?? "", world.consoleUrl);
+    expect(status).toBe(303);
+    expect(place.origin).toBe(new URL(world.consoleUrl).origin);
+    expect(place.pathname).toMatch(/^\/one\/console\//);
+    expect(headers["set-cookie"]).toHaveLength(2);
+  });
+
+  it("while its provider is down, hangs, or stands by for ever: the broker serves on", async () => {
+    const { provider, consoleUrl } = world;
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    await provider.close();
+    await expectRefused(visitor, callback.href, { reason: /cannot be used at present/, status: 503 });
+    await expectRefused(visitor, `${consoleUrl}/login/acme`, { reason: /cannot be used at present/, status: 503 });
+    expect(world.broker.stdout()).toContain("log-in provider failed");
+    await provider.listen();
+    const next = await reachCallback(visitor);
+    provider.silent = "/token";
+    const started = performance.now();
+    await expectRefused(visitor, next.href, { reason: /cannot be used at present/, status: 503 });
+    expect(performance.now() - started).toBeLessThan(hangingMsMax);
+    provider.silent = undefined;
+    await logIn(visitor);
+  });
+});
+
+describe("the cookie of a session counts for nothing", () => {
+  const publish = "/rest/publish?topic=stolen&content=x";
+  let cookie: string;
+  beforeAll(async () => {
+    world.provider.account = "clerk";
+    cookie = `${sessionCookie}=${await logIn()}`;
+  });
+
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ["a client that is no browser", {}],
+    [
+      "a link within the console",
+      { "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+    ],
+    [
+      "a picture of the console",
+      { "sec-fetch-site": "same-origin", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" },
+    ],
+    [
+      "an address that somebody typed",
+      { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+    ],
+    ["an older browser", { origin: "" }],
+  ])("with %s", async (_name, headers) => {
+    const own = "origin" in headers ? { origin: new URL(world.broker.url).origin } : headers;
+    const answer = await send(world.broker.url + publish, { method: "POST", headers: { cookie, ...own } });
+    expect(JSON.parse(answer.body)).toMatchObject({ code: 100701 });
+  });
+
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ["another site", { ...ownScript, "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
+    ["another port of this host", { ...ownScript, "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" }],
+    ["an older browser at another site", { origin: "https://evil.example" }],
+  ])("with %s, which is refused as such", async (_name, headers) => {
+    for (const method of ["POST", "GET"]) {
+      const answer = await send(world.broker.url + publish, { method, headers: { cookie, ...headers } });
+      expect(answer.status).toBe(403);
+    }
+    const tail = await send(`${world.broker.url}/tail?topic=a`, { headers: { cookie, ...headers } });
+    expect(tail.status).toBe(403);
+  });
+
+  it("after a change of any part of its token", async () => {
+    const [head = "", claims = "", signature = ""] = cookie.slice(sessionCookie.length + 1).split(".");
+    const admin = Buffer.from(claims, "base64url").toString().replace('"clerk"]', '"admin"]');
+    for (const parts of [
+      [head, Buffer.from(admin).toString("base64url"), signature],
+      [head, claims, `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`],
+      [Buffer.from('{"alg":"none"}').toString("base64url"), claims, ""],
+    ]) {
+      const answer = await rightsWith(`${sessionCookie}=${parts.join(".")}`);
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([401, expect.objectContaining({ code: 100701 })]);
+    }
+  });
+
+  it("under another name, or beside a key", async () => {
+    expect((await rightsWith(cookie.replace("-one", ""))).status).toBe(401);
+    expect((await rightsWith(cookie, { ...ownScript, authorization: "Bearer wrong" })).status).toBe(401);
+    expect((await rightsWith(cookie)).status).toBe(200);
+  });
+
+  it("to log somebody out from another site", async () => {
+    const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    for (const path of ["/logout", "/login/acme"]) {
+      const answer = await send(world.consoleUrl + path, { headers: { cookie, ...link } });
+      expect([answer.status, answer.headers["set-cookie"]]).toEqual([403, undefined]);
+    }
+  });
+});

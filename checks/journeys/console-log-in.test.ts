@@ -1,0 +1,117 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LogInWorld } from "../hostile/support/log-in-world.ts";
+import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { PageServer } from "./stomp/page-server.ts";
+
+describe.runIf(canRunChromium)("people who log in to the console by a provider", () => {
+  let world: LogInWorld;
+  let browser: ConsoleBrowser;
+
+  beforeAll(async () => {
+    world = await LogInWorld.start();
+    browser = await ConsoleBrowser.start();
+  });
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  it("come back to their view, see what they may do, act after they unlock it, and log out", async () => {
+    const page = await browser.open(`${world.consoleUrl}/tail?topic=orders%2F%23`);
+    await dialogOf(page).getByLabel("Key or token").fill("stele_0000000000000000_wrong");
+    await dialogOf(page).getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("alert").getByText("The broker refused the key").waitFor();
+    await logIn(page, "clerk");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    expect(page.url()).toBe(`${world.consoleUrl}/tail?topic=orders%2F%23`);
+    expect(await page.evaluate("document.cookie")).toBe("");
+    await page.getByRole("link", { name: "Overview" }).click();
+    const form = page.getByRole("region", { name: "Publish" });
+    await unlock(page);
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("button", { name: "Open the topic and publish" }).click();
+    await form.getByText(/^Committed as/).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${world.consoleUrl}/`);
+    await other.getByText("acme/clerk", { exact: true }).waitFor();
+    await other.getByRole("link", { name: "Log out" }).click();
+    await dialogOf(other).waitFor();
+    await page.reload();
+    await dialogOf(page).waitFor();
+  });
+
+  it("see only what their token allows", async () => {
+    const page = await browser.open(`${world.consoleUrl}/`);
+    await logIn(page, "looker");
+    await page.getByText("acme/looker", { exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: "Unlock changes" }).count()).toBe(0);
+    expect(await page.getByRole("region", { name: "Publish" }).count()).toBe(0);
+    const views = page.getByRole("navigation", { name: "Views" }).getByRole("link");
+    expect(await views.allTextContents()).toEqual(["Overview", "Tail"]);
+  });
+
+  it("are asked again when the token has expired while they read a tail, and come back to it", async () => {
+    world.provider.tokenSeconds = 8;
+    const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
+    await logIn(page, "clerk");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    await dialogOf(page).waitFor();
+    world.provider.tokenSeconds = 600;
+    await page.getByRole("link", { name: "Log in with acme" }).click();
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    expect(page.url()).toContain("/console/tail?topic=orders");
+  });
+
+  it("read why, if the provider sends them back without a session", async () => {
+    world.provider.audience = "somebody else";
+    const page = await browser.open(`${world.consoleUrl}/`);
+    await logIn(page, "clerk");
+    await page
+      .getByRole("alert")
+      .getByText(/does not take its access token/)
+      .waitFor();
+    await page.getByRole("link", { name: "Back to the console" }).click();
+    await dialogOf(page).waitFor();
+    world.provider.audience = "stele";
+  });
+
+  it("lend no rights to other sites, nor to other ports of the broker's host", async () => {
+    await using pages = await PageServer.start();
+    const page = await browser.open(`${world.consoleUrl}/`);
+    await logIn(page, "clerk");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    const address = pages.add(
+      "/evil.html",
+      `<form method="post" action="${world.broker.url}/rest/open?topic=stolen"></form>`,
+    );
+    for (const place of [address, address.replace("127.0.0.1", "localhost")]) {
+      await page.goto(place);
+      const call = (path: string) =>
+        page.evaluate(
+          `fetch("${world.broker.url}${path}", { method: "POST", mode: "no-cors", credentials: "include" }).then(() => "sent", () => "refused")`,
+        );
+      await call("/rest/open?topic=stolen");
+      await page.evaluate("document.forms[0].submit()");
+      await page.getByText("100703").waitFor();
+    }
+    await page.goto(`${world.consoleUrl}/`);
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    expect(await page.evaluate(`fetch("/rest/exist?topic=stolen").then((answer) => answer.text())`)).toBe("false");
+  });
+
+  it("find a page that is legible and reachable, in light and dark", async () => {
+    const log = { name: "log-in", ready: (page: Page) => dialogOf(page).waitFor() };
+    expect(await browser.examine(`${world.consoleUrl}/`, log)).toEqual([]);
+    const failed = { name: "log-in-failed", ready: (page: Page) => page.getByRole("alert").waitFor() };
+    expect(await browser.examine(`${world.consoleUrl}/callback/acme`, failed)).toEqual([]);
+  });
+});
+
+const dialogOf = (page: Page) => page.getByRole("dialog", { name: "Log in" });
+
+async function logIn(page: Page, name: string): Promise<void> {
+  await dialogOf(page).getByRole("link", { name: "Log in with acme" }).click();
+  await page.getByLabel("Name").fill(name);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
