@@ -69,13 +69,21 @@ function useStillRows(
 ): void {
   const first = events.at(0)?.number;
   const count = events.length;
-  const previous = useRef(first);
+  const previous = useRef<{
+    readonly first: number | undefined;
+    readonly count: number;
+    readonly isFollowing: boolean;
+  }>(undefined);
+  // Without dependencies: React may call this component, discard what it renders as no state has changed, and keep the dependencies of that call. They may be
+  // newer than what is shown, since events come in between.
   useLayoutEffect(() => {
-    const dropped = (first ?? 0) - (previous.current ?? first ?? 0);
-    previous.current = first;
-    if (isFollowing) scroller.current?.scrollTo({ top: count * rowHeight });
-    else if (dropped > 0) scroller.current?.scrollBy({ top: -dropped * rowHeight });
-  }, [scroller, first, count, isFollowing]);
+    const before = previous.current;
+    previous.current = { first, count, isFollowing };
+    const hasChanged = first !== before?.first || count !== before?.count || isFollowing !== before.isFollowing;
+    const dropped = (first ?? 0) - (before?.first ?? first ?? 0);
+    if (isFollowing && hasChanged) scroller.current?.scrollTo({ top: count * rowHeight });
+    else if (!isFollowing && dropped > 0) scroller.current?.scrollBy({ top: -dropped * rowHeight });
+  });
 }
 
 interface RowProps {
