@@ -1,5 +1,4 @@
 import type { Duplex } from "node:stream";
-import { callbackify } from "node:util";
 import { Pool, type PoolClient, type PoolConfig } from "pg";
 import type { Logger } from "../../../lib/logger.ts";
 import { StoreError } from "../store-error.ts";
@@ -47,6 +46,8 @@ export class ConnectionPool {
   readonly #options: PoolOptions;
   readonly #waits: PoolWaits;
   readonly #pool: Pool;
+  /** Clients whose session is prepared. */
+  readonly #prepared = new WeakSet<PoolClient>();
   readonly #report: PoolReport;
   /** When the server answered last, in monotonic time. */
   #heardAt = Number.NEGATIVE_INFINITY;
@@ -59,7 +60,6 @@ export class ConnectionPool {
     this.#options = options;
     this.#waits = options.waits ?? usualWaits;
     this.#report = new PoolReport(options.logger.child({ pool: options.name }));
-    const answerMsMax = this.#waits.connectMsMax;
     const poolOptions: PoolConfig & PostgresClientOptions = {
       address: options.address,
       Client: PostgresClient as unknown as new () => PostgresClient, // The pool passes these options to it.
@@ -70,10 +70,6 @@ export class ConnectionPool {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveDelayMs,
       types: valueTypes,
-      verify: callbackify(async (client: PoolClient) => {
-        await prepareSession(client, { ...options, answerMsMax });
-        options.onSession?.(client.connection.stream);
-      }),
     };
     this.#pool = new Pool(poolOptions);
     this.#pool.on("error", (error) => this.#report.lost(toFailure(error, this.#description).error));
@@ -136,10 +132,25 @@ export class ConnectionPool {
       if (this.#outage === undefined && this.#heardAt < since) this.#doubt ??= this.#findOut();
     }, this.#waits.connectMsMax / 4);
     try {
-      return await this.#pool.connect();
+      return await this.#borrow();
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** The pool's own hook for new clients is not used: a client never comes back from it if the call that waited for it has given up. */
+  async #borrow(): Promise<PoolClient> {
+    const client = await this.#pool.connect();
+    if (this.#prepared.has(client)) return client;
+    try {
+      await prepareSession(client, { ...this.#options, answerMsMax: this.#waits.connectMsMax });
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    this.#prepared.add(client);
+    this.#options.onSession?.(client.connection.stream);
+    return client;
   }
 
   /** Probes outside the pool, once for all waiting calls. If the server answers, no call probes again until a wait of the same length failed. */
@@ -188,7 +199,7 @@ export class ConnectionPool {
   async #tryOne(): Promise<StoreError | undefined> {
     let client: PoolClient | undefined;
     try {
-      client = await this.#pool.connect();
+      client = await this.#borrow();
       const question = { text: "select 1", query_timeout: this.#reachMsMax };
       await client.query(question);
       client.release();
