@@ -48,11 +48,17 @@ export function runPipelined(response: ServerResponse, { run, wait }: PipelinedR
  * Gives the whole connection to one answer that does not end: a request behind it would never be answered, so it ends the connection. Undefined where
  * another request is in front of it or behind it already; else gives the connection back.
  */
-export function takeConnection({ socket, req }: ServerResponse): (() => void) | undefined {
-  const { running, waiting } = pipelineOf(req.socket);
-  if (socket === null || running + waiting > 0) return undefined;
+export function takeConnection(response: ServerResponse): (() => void) | undefined {
+  const { socket } = response;
+  if (socket === null || !isAlone(response)) return undefined;
   taken.add(socket);
   return () => void taken.delete(socket);
+}
+
+/** Whether no other request of its connection waits for its answer. */
+export function isAlone({ req }: ServerResponse): boolean {
+  const { running, waiting } = pipelineOf(req.socket);
+  return running + waiting === 0;
 }
 
 function pipelineOf(socket: Socket): Pipeline {

@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "./failure.ts";
+import { leaveNode } from "./leave-node.ts";
 
 export const jsonType = "application/json; charset=utf-8";
 
@@ -15,6 +16,7 @@ export function sendFailure(
 ): FastifyReply {
   const failure = toFailure(error, logger, { operation });
   const { retryAfterMs } = failure;
+  leaveNode(reply, failure.code);
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
   return reply
     .header("content-type", jsonType)

@@ -2,6 +2,7 @@ import { type ErrorKind, errorCatalogue, type Problem } from "@stele/wire";
 import type { FastifyReply } from "fastify";
 import type { Logger } from "../../../lib/logger.ts";
 import { toFailure } from "../../shared/failure.ts";
+import { leaveNode } from "../../shared/leave-node.ts";
 
 const problemType = "application/problem+json; charset=utf-8";
 
@@ -30,6 +31,7 @@ export interface ProblemContext {
 export function sendProblem(reply: FastifyReply, error: unknown, { logger, ...rest }: ProblemContext): FastifyReply {
   const { code, kind, message: detail, retry, hints, retryAfterMs } = toFailure(error, logger, rest);
   const status = rest.status ?? statuses[kind];
+  leaveNode(reply, code);
   if (status === 401) reply.header("www-authenticate", "Bearer");
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
   const all = hints.length === 0 ? {} : { hints: [...hints] };

@@ -5,7 +5,7 @@ import { rpcBatchMax, smallBytesMax } from "../../limits.ts";
 import { AnswerBudget } from "./answer-budget.ts";
 import { BatchRun } from "./batch-run.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
-import { parseMessage, type RpcCall, toResponse } from "./message.ts";
+import { parseMessage, type RpcCall, type RpcError, toResponse } from "./message.ts";
 import type { Slices } from "./slices.ts";
 
 export interface AnswerOptions {
@@ -15,6 +15,8 @@ export interface AnswerOptions {
   /** Header of the request. */
   readonly traceParent: string | undefined;
   readonly findHolding: () => Holding;
+  /** Told each error of an operation in the answer. */
+  readonly onError: (error: RpcError) => void;
 }
 
 interface Context extends AnswerOptions {
@@ -26,13 +28,13 @@ interface Context extends AnswerOptions {
  * to say.
  */
 export async function answerBody(body: unknown, options: AnswerOptions): Promise<string | AnswerStream | undefined> {
-  const { endpoint, findHolding } = options;
-  if (!Array.isArray(body)) return answerOne(body, { ...options, budget: new AnswerBudget(endpoint) });
+  const { endpoint, findHolding, onError } = options;
+  if (!Array.isArray(body)) return answerOne(body, { ...options, budget: new AnswerBudget(endpoint, { onError }) });
   if (body.length === 0) return refuse("a batch has at least one member", endpoint);
   if (body.length > rpcBatchMax) {
     return refuse(`the batch has ${body.length} members, at most ${rpcBatchMax}`, endpoint);
   }
-  const context = { ...options, budget: new AnswerBudget(endpoint, findHolding) };
+  const context = { ...options, budget: new AnswerBudget(endpoint, { onError, findHolding }) };
   const answer = (member: unknown, onAnswered: (part: Part | undefined) => void) =>
     answerMember(member, context, (text) => onAnswered(toPart(text)));
   const parts = await new BatchRun({ ...options, members: body, answer }).run();

@@ -5,18 +5,24 @@ import { type RpcError, renderResponse, type RpcId, type RpcOutcome, type RpcTex
 
 const noMemory = "the broker has no memory for a longer answer at the moment; this member was not run, or only read";
 
+export interface AnswerBudgetOptions {
+  /** Told each error of the answer. */
+  readonly onError: (error: RpcError) => void;
+  /** Where the memory of a batch comes from while it runs. */
+  readonly findHolding?: () => Holding;
+}
+
 /** Room left for the responses of one answer. */
 export class AnswerBudget {
   readonly #endpoint: RpcEndpoint;
-  /** Where the memory of a batch comes from while it runs. */
-  readonly #findHolding: (() => Holding) | undefined;
+  readonly #options: AnswerBudgetOptions;
   #bytes = 0;
   #counted = 0;
   #refusal: RpcError | undefined;
 
-  constructor(endpoint: RpcEndpoint, findHolding?: () => Holding) {
+  constructor(endpoint: RpcEndpoint, options: AnswerBudgetOptions) {
     this.#endpoint = endpoint;
-    this.#findHolding = findHolding;
+    this.#options = options;
   }
 
   /** Whether a result was too long, so that the members which have not run yet need not run. */
@@ -26,11 +32,12 @@ export class AnswerBudget {
 
   /** The response to a member that was not run for that reason. */
   toRefusal(id: RpcId): string {
-    return JSON.stringify(toResponse(id, { error: this.#refusal ?? this.#endpoint.answerLimit.error }));
+    return this.#renderError(id, this.#refusal ?? this.#endpoint.answerLimit.error);
   }
 
   /** The response as JSON, with an error in place of a result that does not fit. */
   render(id: RpcId, outcome: RpcOutcome | RpcText): string {
+    if ("error" in outcome) this.#options.onError(outcome.error);
     const text = renderResponse(id, outcome);
     const bytes = Buffer.byteLength(text);
     const refusal = this.#isShort(outcome, text) ? undefined : this.#refuse(bytes);
@@ -39,7 +46,12 @@ export class AnswerBudget {
       return text;
     }
     this.#refusal ??= refusal;
-    return JSON.stringify(toResponse(id, { error: refusal }));
+    return this.#renderError(id, refusal);
+  }
+
+  #renderError(id: RpcId, error: RpcError): string {
+    this.#options.onError(error);
+    return JSON.stringify(toResponse(id, { error }));
   }
 
   #refuse(bytes: number): RpcError | undefined {
@@ -50,8 +62,9 @@ export class AnswerBudget {
   }
 
   #takeMemory(bytes: number): boolean {
-    if (bytes <= smallBytesMax || this.#findHolding === undefined) return true;
-    if (!this.#findHolding().tryTake(bytes - this.#counted)) return false;
+    const { findHolding } = this.#options;
+    if (bytes <= smallBytesMax || findHolding === undefined) return true;
+    if (!findHolding().tryTake(bytes - this.#counted)) return false;
     this.#counted = bytes;
     return true;
   }

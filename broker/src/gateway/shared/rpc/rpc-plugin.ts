@@ -5,8 +5,9 @@ import type { FindHolding } from "../../in-flight/in-flight.ts";
 import { jsonValueBytes, smallBytesMax } from "../../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../collect-body.ts";
 import { parseContentType } from "../content-type.ts";
-import { parseJson } from "../decode-text.ts";
+import { isJsonObject, parseJson } from "../decode-text.ts";
 import { toFailure } from "../failure.ts";
+import { leaveNode } from "../leave-node.ts";
 import { measureJson } from "../json-shape.ts";
 import { fromFramework } from "../from-framework.ts";
 import { jsonType } from "../send-failure.ts";
@@ -49,6 +50,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
     caller: context.callers.ofRequest(request),
     traceParent: findTraceParentHeader(request.headers),
     findHolding: () => context.findHolding(request),
+    onError: (error) => leaveNodeAfter(reply, error),
   });
   if (answer === undefined) return reply.status(204).send();
   return reply.header("content-type", jsonType).send(answer);
@@ -87,7 +89,13 @@ function findRefusal(request: FastifyRequest, body: RawBody): string | undefined
   return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
 }
 
+/** The data of a broker's error has its code. */
+function leaveNodeAfter(reply: FastifyReply, { data }: RpcError): void {
+  if (isJsonObject(data) && typeof data["code"] === "number") leaveNode(reply, data["code"]);
+}
+
 function sendError(reply: FastifyReply, error: RpcError): FastifyReply {
+  leaveNodeAfter(reply, error);
   return reply.header("content-type", jsonType).send(JSON.stringify(toResponse(null, { error })));
 }
 
