@@ -104,11 +104,16 @@ export async function readAnswer(response: Response): Promise<HttpAnswer> {
     return { status, value: JSON.parse(text), ...told };
   } catch {
     // A proxy in front of a broker that is away answers so.
-    if (status === 429 || status >= 500) {
+    if (mayPass(status)) {
       throw new SteleError(`${response.url} answers with status ${status}`, { ...told, retry: true });
     }
     throw toStrangeAnswer(response.url, `status ${status}, no JSON`);
   }
+}
+
+/** Whether a status says that the same request may succeed later: that of a proxy in front of a broker too (RFC 9110, section 15). */
+export function mayPass(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500;
 }
 
 /** A failure in the form of REST, which every door has for callers that may not call. */

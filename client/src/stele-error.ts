@@ -65,6 +65,6 @@ export function toFailure(
 }
 
 /** The error for an answer that no broker of this interface gives. */
-export function toStrangeAnswer(url: string, detail: string): SteleError {
-  return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry: false });
+export function toStrangeAnswer(url: string, detail: string, { retry = false } = {}): SteleError {
+  return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry });
 }

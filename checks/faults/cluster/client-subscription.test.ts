@@ -64,6 +64,15 @@ interface Connections {
   failed: string;
 }
 
+/** Rejects as soon as one of the parts, which should last, ends or fails. */
+async function whileLasts(parts: readonly Promise<unknown>[], task: Promise<unknown>): Promise<void> {
+  const endings = parts.map(async (part) => {
+    const end = await part;
+    throw new Error(`a reader, a publisher or a node ended: ${JSON.stringify(end)}`);
+  });
+  await Promise.race([task, ...endings]);
+}
+
 /** What each part knows when nothing comes any more. */
 async function describeStandstill(cluster: Cluster, ledger: Ledger, connections: Connections): Promise<string> {
   const lines = [`no events since ${ledger.total}: ${JSON.stringify([...ledger.last])}`, JSON.stringify(connections)];
@@ -146,8 +155,10 @@ describe.runIf(hasPostgres)(titleOf("a subscription of the client over three nod
       const disturber = new Disturber(cluster, balancer);
       const calm = async (): Promise<void> => {
         const goal = ledger.total + 1 + random.below(calmEventsMax);
+        const nodes = cluster.running.map(({ broker }) => broker.exited);
         try {
-          await until("more events come", () => ledger.total >= goal, { timeoutMs: 120_000 });
+          const coming = until("more events come", () => ledger.total >= goal, { timeoutMs: 120_000 });
+          await whileLasts([reading, ...publishing, ...nodes], coming);
         } catch (error) {
           throw new Error(await describeStandstill(cluster, ledger, connections), { cause: error });
         }

@@ -1,4 +1,4 @@
-import { findException, type HttpDoor, readAnswer, toUnanswered } from "../http-door.ts";
+import { findException, type HttpAnswer, type HttpDoor, mayPass, readAnswer, toUnanswered } from "../http-door.ts";
 import { Ending } from "../lib/ending.ts";
 import type { CallOptions } from "../options.ts";
 import { SteleError, toStrangeAnswer } from "../stele-error.ts";
@@ -68,7 +68,7 @@ export class Connection {
     const response = await door.open(request, { ...options, signal: this.#ending.signal });
     const isStream = response.headers.get("content-type")?.startsWith(contentType) === true;
     if (!response.ok || !isStream || response.body === null) {
-      throw findException(await readAnswer(response)) ?? toStrangeAnswer(this.#url, `status ${response.status}`);
+      throw toRefusal(await readAnswer(response), this.#url);
     }
     const reader = response.body.getReader();
     this.#reader = reader;
@@ -96,4 +96,11 @@ export class Connection {
       this.#ending.stopTimer();
     }
   }
+}
+
+/** A tail changes nothing, so it may try again after any failure of a server, also one that the broker calls a defect: another node may serve it. */
+function toRefusal(answer: HttpAnswer, url: string): SteleError {
+  const { status } = answer;
+  const retry = mayPass(status);
+  return findException(retry ? { ...answer, retry } : answer) ?? toStrangeAnswer(url, `status ${status}`, { retry });
 }

@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { Stele } from "../index.ts";
+
+const event = { topic: "t", eventId: "2cf24dba-1-1", content: "", extensions: {} };
+const headers = { "content-type": "text/event-stream" };
+const stream = (id: string): Response =>
+  new Response(`id: ${id}\ndata: ${JSON.stringify({ ...event, eventId: id })}\n\n`, { headers });
+
+/** Reads a tail that is connected once, then gets this answer, and then is connected again. */
+async function readThrough(answer: () => Response): Promise<readonly string[]> {
+  const answers = [() => stream("2cf24dba-1-1"), answer, () => stream("2cf24dba-2-2")];
+  const fetch: typeof globalThis.fetch = async () => answers.shift()?.() ?? new Response(null, { status: 404 });
+  const tail = new Stele({ url: "http://broker.example", fetch }).subscribe("t", { reconnectMsMax: 1 });
+  const read: string[] = [];
+  for await (const { eventId } of tail) {
+    read.push(eventId);
+    if (read.length === 2) break;
+  }
+  return read;
+}
+
+it.each([
+  ["a proxy's page with 408", () => new Response("<html>", { status: 408 })],
+  ["a proxy's JSON with 408", () => Response.json({ message: "Request Timeout" }, { status: 408 })],
+  ["a proxy's JSON with 502", () => Response.json({ message: "Bad Gateway" }, { status: 502 })],
+  [
+    "a defect of the broker, 500",
+    () =>
+      Response.json(
+        { code: 200000, message: "unknown error" },
+        { status: 500, headers: { "stele-error-retry": "false" } },
+      ),
+  ],
+])("a tail that was connected comes back after %s", async (_what, answer) => {
+  expect(await readThrough(answer)).toEqual(["2cf24dba-1-1", "2cf24dba-2-2"]);
+});
+
+it.each([
+  ["403", () => Response.json({ code: 100702, message: "not allowed" }, { status: 403 }), { code: 100702 }],
+  ["a proxy's JSON with 404", () => Response.json({ message: "Not Found" }, { status: 404 }), { code: undefined }],
+])("a tail that was connected ends with %s", async (_what, answer, error) => {
+  await expect(readThrough(answer)).rejects.toMatchObject({ ...error, retry: false });
+});
