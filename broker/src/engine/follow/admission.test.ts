@@ -196,6 +196,27 @@ describe("a follower whose chain is away", () => {
     expect(nodes.map((node) => healthOf(node)?.indexedBlock)).toEqual([chain.head, chain.head]);
   });
 
+  it("gives the lease to another node within seconds although the database refuses the first two releases", async () => {
+    begin();
+    for (const index of [0, 1]) launch(index);
+    await clock.advance(2_000);
+    const place = follows().indexOf(true);
+    const away = nodes[place];
+    if (away === undefined) throw new Error("nobody follows");
+    const { coordinator } = shared;
+    const release = coordinator.releaseLease.bind(coordinator);
+    let refusals = 0;
+    coordinator.releaseLease = async (lease) => {
+      refusals += 1;
+      if (refusals <= 2) throw new BrokerError("storeUnreachable");
+      await release(lease);
+    };
+    away.outage = { reason: "http://chain: no answer", since: clock.now() };
+    await clock.advance(defaultEngineLimits.outageToleranceMs + 5_000);
+    expect(follows()).toEqual([place !== 0, place !== 1]);
+    expect(refusals).toBe(3);
+  });
+
   it("gives the lease to another node when the chain answers but cannot be read", async () => {
     begin();
     const first = launch(0);

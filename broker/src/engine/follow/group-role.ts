@@ -1,6 +1,7 @@
 import type { Coordinator, GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { Member, Membership } from "../cluster/member.ts";
 import { pause } from "../../lib/pause.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Admission } from "./admission.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 import { StallDetector } from "./stall-detector.ts";
@@ -26,6 +27,9 @@ export class GroupRole implements Role {
   #membership: Membership | undefined;
   readonly #stallDetector: StallDetector;
   #term: Term | undefined;
+  /** A lease to give back to the other nodes. */
+  #owed: HeldLease | undefined;
+  readonly #releaseTrouble: ReportedTrouble;
   /** When to try for the lease next, and the time before which a hint is ignored. Both in monotonic time. */
   #tryAt = Number.NEGATIVE_INFINITY;
   #restUntil = Number.NEGATIVE_INFINITY;
@@ -35,6 +39,7 @@ export class GroupRole implements Role {
   constructor(options: GroupRoleOptions) {
     this.#options = options;
     this.#stallDetector = new StallDetector(options);
+    this.#releaseTrouble = new ReportedTrouble(options.logger, "group lease not released, trying again");
   }
 
   get isFollowing(): boolean {
@@ -58,6 +63,7 @@ export class GroupRole implements Role {
     const unlisten = this.#options.member.onHint((hint) => this.#onHint(hint));
     const others = [this.#joinInTurn(signal), this.#stallDetector.watch(() => this.#isWatching, signal)];
     for (let failures = 0; !signal.aborted; ) {
+      await this.#release();
       const held = await this.#takeLease();
       if (held !== undefined) await this.#hold(held);
       failures = (await this.#watch()) ? 0 : failures + 1;
@@ -110,6 +116,7 @@ export class GroupRole implements Role {
     if (ledger.view().outage !== undefined) this.#restUntil = now + limits.outageToleranceMs;
     try {
       const lease = await coordinator.takeLease(ledger.groupId, membership.nodeId);
+      this.#owed = undefined; // A holder gets the same lease again.
       return lease && { lease, membership };
     } catch (error) {
       logger.debug("group lease not taken", { error });
@@ -126,15 +133,20 @@ export class GroupRole implements Role {
     this.#term = undefined;
     logger.info("following ended", { epoch: lease.epoch, outcome });
     if (outcome === "away") this.#restUntil = clock.monotonic() + limits.outageToleranceMs;
-    if (outcome !== "lost" && membership.isLive()) await this.#release(lease);
+    if (outcome !== "lost") this.#owed = { lease, membership };
+    await this.#release();
   }
 
-  /** If the release fails, the lease ends with the membership. */
-  async #release(lease: GroupLease): Promise<void> {
+  /** Tries again at each look, since no other node can follow until the lease is free. It ends with the membership. */
+  async #release(): Promise<void> {
+    if (this.#owed === undefined) return;
+    const { lease, membership } = this.#owed;
     try {
-      await this.#options.coordinator.releaseLease(lease);
+      if (membership.isLive()) await this.#options.coordinator.releaseLease(lease);
+      this.#owed = undefined;
+      this.#releaseTrouble.done();
     } catch (error) {
-      this.#options.logger.warn("group lease not released", { error });
+      this.#releaseTrouble.failed(error);
     }
   }
 
