@@ -16,7 +16,7 @@ import type { CallerRights } from "./access/caller-rights.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
 import type { KeySession, ReleaseCall } from "./key-session.ts";
-import type { Peer } from "./session/peer.ts";
+import type { Peer, TailSession } from "./session/peer.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
 export interface TopicCall {
@@ -179,7 +179,7 @@ export interface NodeHealth {
 }
 
 /** What a connection may do with its session. */
-export interface ConnectedSession {
+export interface ConnectedSession extends TailSession {
   /** The same for as long as the session lives. */
   readonly id: string;
   /** Whether it outlasts its connection. */
@@ -196,8 +196,6 @@ export interface ConnectedSession {
   acknowledge(ticket: Ticket): boolean;
   /** The peer has an event of QoS 2. Answers whether the ticket was in flight; {@link Peer.release} follows once that is recorded. */
   receive(ticket: Ticket): boolean;
-  /** The peer has room again. */
-  wake(): void;
   /** Acknowledges what the peer was given up to this ticket. Answers whether the peer had it. */
   acknowledgeThrough(ticket: Ticket): boolean;
   /**
@@ -240,7 +238,7 @@ export interface TailOrder {
   /** The last id that its client had; it goes before `after`. Never refused for an event that the chain took back. */
   readonly lastEventId: string | undefined;
   /** Called before the first event is delivered. */
-  readonly onConnected: (session: Pick<ConnectedSession, "wake">, start: TailStart, origins: OriginSource) => void;
+  readonly onConnected: (session: TailSession, start: TailStart, origins: OriginSource) => void;
 }
 
 /** Where a tail begins. */

@@ -28,7 +28,6 @@ import type { EngineOptions, RunningBroker } from "./engine-options.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerOptions } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
-import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { Group, type GroupOptions, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeOptions } from "./group-life.ts";
@@ -303,8 +302,8 @@ class Engine implements RunningBroker {
     return this.#options.deliveries === "paused";
   }
 
-  #createRole(group: Group, health: IndexHealth): Pick<GroupLifeOptions, "role" | "admission"> {
-    const { ledger, progress, changes, rollBacks } = group;
+  #createRole(group: Group): Pick<GroupLifeOptions, "role" | "admission"> {
+    const { ledger, progress, changes, rollBacks, indexHealth: health } = group;
     const onTopicClosed: BlockIndexerOptions["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
     const own = { group, ledger, progress, changes, rollBacks, health, groupId: group.id, logger, onTopicClosed };
@@ -328,8 +327,7 @@ class Engine implements RunningBroker {
   }
 
   #createLife(group: Group): GroupLife {
-    const indexHealth = new IndexHealth(this.#options.clock);
-    const roles = this.#createRole(group, indexHealth);
+    const roles = this.#createRole(group);
     const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: group.chainDamage };
     const kept = { ...this.#options, ...own, store: this.#options.keptStore, ledger: group.ledger };
     const isDue = (): boolean => roles.role.isFollowing;
@@ -340,7 +338,6 @@ class Engine implements RunningBroker {
       scrubber: new Scrubber({ ...kept, begin: () => createScrubs(kept), isDue }),
       retention: createRetention({ ...kept, times: group.times, isDue }),
       group,
-      indexHealth,
       countSubscriptions: () => this.#workers.countOf(group.id),
       onReady: (id) => this.#resume(id),
     });

@@ -6,7 +6,6 @@ import type { Clock } from "../ports/clock.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { GroupHealth } from "./broker.ts";
 import type { Admission } from "./follow/admission.ts";
-import type { IndexHealth } from "./follow/index-health.ts";
 import type { Role } from "./follow/role.ts";
 import type { ChainDamage } from "./integrity/chain-damage.ts";
 import type { Scrubber, ScrubReport } from "./integrity/scrubber.ts";
@@ -27,7 +26,6 @@ export interface ProcessTrouble {
 export interface GroupLifeOptions {
   readonly group: Group;
   readonly role: Role;
-  readonly indexHealth: IndexHealth;
   readonly troubles: Troubles;
   readonly chainDamage: ChainDamage;
   readonly scrubber: Scrubber;
@@ -100,7 +98,8 @@ export class GroupLife {
   }
 
   health(): GroupHealth {
-    const { group, indexHealth, chainDamage, retention, role, countSubscriptions } = this.#parts;
+    const { group, chainDamage, retention, role, countSubscriptions } = this.#parts;
+    const { indexHealth } = group;
     const ofProcess = this.#parts.processTrouble?.();
     const ofDelivery = (): string | undefined => this.#parts.troubles.reasonOf(group.id);
     const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? ofDelivery() ?? ofProcess?.reason;
@@ -167,8 +166,7 @@ export class GroupLife {
 
   /** While the index catches up, its failure or an outage of the chain is the better reason. */
   #closedBecause(): string | undefined {
-    const { group, indexHealth } = this.#parts;
-    const { closedBecause } = group;
+    const { closedBecause, indexHealth } = this.#parts.group;
     return closedBecause === catchingUp ? (indexHealth.failure ?? this.#outage() ?? closedBecause) : closedBecause;
   }
 

@@ -14,6 +14,7 @@ import type { IndexHead, Store } from "../ports/store.ts";
 import { BlockTimes } from "./block-times.ts";
 import { EventOrigins } from "./event-origins.ts";
 import { RollBackHistory } from "./roll-back-history.ts";
+import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
 import type { EngineLimits } from "./limits.ts";
@@ -72,6 +73,7 @@ export class Group {
   /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
+  readonly indexHealth: IndexHealth;
   readonly rollBacks: RollBackHistory;
   readonly times: BlockTimes;
   readonly origins: EventOrigins;
@@ -85,6 +87,7 @@ export class Group {
   constructor(options: GroupOptions) {
     this.ledger = options.ledger;
     this.#store = options.store;
+    this.indexHealth = new IndexHealth(options.clock);
     this.rollBacks = new RollBackHistory(options.clock);
     this.limits = {
       ...options.limits,

@@ -1,3 +1,4 @@
+import { isBrokerError } from "@stele/wire";
 import type { Clock } from "../../ports/clock.ts";
 
 /** How long health shows a warning, in milliseconds. */
@@ -7,6 +8,7 @@ const warningMs = 3_600_000;
 export class IndexHealth {
   readonly #clock: Clock;
   #failure: string | undefined;
+  #isStoreAway = false;
   #warning: { readonly at: number; readonly text: string } | undefined;
 
   constructor(clock: Clock) {
@@ -18,6 +20,11 @@ export class IndexHealth {
     return this.#failure;
   }
 
+  /** Whether this node cannot reach the store, which others may. */
+  get isStoreAway(): boolean {
+    return this.#isStoreAway;
+  }
+
   /** The newest warning of the last hour; undefined if there is none. */
   get warning(): string | undefined {
     const isRecent = this.#warning !== undefined && this.#clock.monotonic() - this.#warning.at < warningMs;
@@ -26,10 +33,12 @@ export class IndexHealth {
 
   failed(error: unknown): void {
     this.#failure = error instanceof Error ? error.message : "unknown failure";
+    this.#isStoreAway = isBrokerError(error, "storeUnreachable");
   }
 
   follows(): void {
     this.#failure = undefined;
+    this.#isStoreAway = false;
   }
 
   /** Shows a warning for an hour. */

@@ -42,3 +42,11 @@ export interface Peer {
   /** The session is suspended: its client rejected the event too often, and gets nothing until it attaches again. Only peers that reject need it. */
   suspended?(ticket: Ticket): void;
 }
+
+/** What a peer needs of its session to take events alone. */
+export interface TailSession {
+  /** Whether its events cannot be read at this node at the moment. */
+  readonly isStuck: boolean;
+  /** The peer has room again. */
+  wake(): void;
+}

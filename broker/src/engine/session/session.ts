@@ -135,6 +135,9 @@ export class Session implements ConnectedSession, Interest, Written {
   get isSuspended(): boolean {
     return this.#rejections.isSuspended;
   }
+  get isStuck(): boolean {
+    return this.#waiting.isFailing;
+  }
 
   /** From now on the store has it. */
   keepIn(keeper: Keeper): void {

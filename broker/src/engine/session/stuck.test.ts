@@ -86,6 +86,20 @@ describe("a session whose retained events cannot be read", () => {
   });
 });
 
+it("a tail knows that its events cannot be read, until they can", async () => {
+  await engine.publish("a", "1");
+  const peer = new RecordingPeer();
+  const tails: { readonly isStuck: boolean }[] = [];
+  const order = { groupId: undefined, filters: ["a"], after: "OFFSET_FIRST", lastEventId: undefined };
+  fails = true;
+  const opened = engine.broker.tail({ ...order, onConnected: (session) => tails.push(session) }, peer);
+  await Promise.all([opened, engine.clock.settle()]);
+  expect([peer.sequences, tails[0]?.isStuck]).toEqual([[], true]);
+  fails = false;
+  await engine.clock.advance(11_000);
+  expect([peer.sequences, tails[0]?.isStuck]).toEqual([[1], false]);
+});
+
 it("a share goes on after a member failed, and health names it meanwhile", async () => {
   let isBroken = false;
   class BrokenPeer extends RecordingPeer {

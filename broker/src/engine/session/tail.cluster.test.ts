@@ -81,6 +81,23 @@ it("goes on at any other node, and leaves nothing behind", async () => {
   expect(await countSessions()).toBe(0);
 });
 
+it("knows that its node cannot reach the database, until it can", async () => {
+  const tails: { readonly isStuck: boolean }[] = [];
+  for (const index of [0, 1, 2]) {
+    const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined };
+    const onConnected = (session: { readonly isStuck: boolean }): void => void tails.push(session);
+    await cluster.run(cluster.node(index).broker.tail({ ...order, onConnected }, new TailPeer()));
+  }
+  const stuck = (): readonly boolean[] => tails.map(({ isStuck }) => isStuck);
+  const { gate } = cluster.node(1);
+  gate.cut("refused");
+  await publish("1");
+  expect(stuck()).toEqual([false, true, false]);
+  gate.heal();
+  await publish("2");
+  expect(stuck()).toEqual([false, false, false]);
+});
+
 it("of a node that was killed is forgotten", async () => {
   await tail(1);
   expect(await countSessions()).toBe(1);

@@ -1,9 +1,9 @@
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
-import type { Attachment, StartPosition, TailOrder, TailStart } from "../broker.ts";
-import type { Groups } from "../group.ts";
-import type { Peer } from "./peer.ts";
+import type { Attachment, ConnectedSession, StartPosition, TailOrder, TailStart } from "../broker.ts";
+import type { Group, Groups } from "../group.ts";
+import type { Peer, TailSession } from "./peer.ts";
 import type { Sessions } from "./sessions.ts";
 import { findTailStart, type TailStartParts, withPlace } from "./tail-start.ts";
 
@@ -45,11 +45,21 @@ export class Tails {
         expiryMs: 0,
         onConnected: ({ session }) => {
           if (start === undefined) throw new Error("a tail began without a start");
-          order.onConnected(session, start, group.origins);
+          order.onConnected(toTailSession(session, group), start, group.origins);
         },
         stream: { filters: order.filters, acknowledges: false, offset: undefined, findStart },
       },
       peer,
     );
   }
+}
+
+/** Where nodes share the store, a tail that keeps up waits for what the node reads of the index. */
+function toTailSession(session: ConnectedSession, { indexHealth }: Group): TailSession {
+  return {
+    wake: () => session.wake(),
+    get isStuck() {
+      return session.isStuck || indexHealth.isStoreAway;
+    },
+  };
 }

@@ -46,6 +46,11 @@ export class Waiting {
     this.#trouble = new ReportedTrouble(parts.logger, `events not delivered to ${name}, trying again`);
   }
 
+  /** Whether the last try of a step failed. */
+  get isFailing(): boolean {
+    return this.#trouble.reason !== undefined;
+  }
+
   /** Wakes every loop that waits. */
   wake(): void {
     const sleepers = this.#sleepers;

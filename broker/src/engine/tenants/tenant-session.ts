@@ -37,6 +37,10 @@ export class TenantSession implements ConnectedSession {
     return this.#session.filterCount;
   }
 
+  get isStuck(): boolean {
+    return this.#session.isStuck;
+  }
+
   hasFilter(filter: TopicFilter): boolean {
     return this.#session.hasFilter(toRealFilter(this.#names, filter));
   }

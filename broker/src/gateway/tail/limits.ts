@@ -7,6 +7,9 @@ export const heartbeatTurns = 15;
 /** Heartbeats in a row at which a client has taken nothing of what waits for it; then its tail ends. */
 export const stalledBeatsMax = 4;
 
+/** Heartbeats in a row at which the node cannot read a tail's events; then the tail ends, so that its client can go to another node. */
+export const stuckBeatsMax = 2;
+
 /** Shortest wait that clients are told to take before they connect again. */
 export const retryMsMin = 1_000;
 

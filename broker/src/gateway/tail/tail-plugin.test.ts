@@ -38,6 +38,7 @@ class Tailed {
   tails = 0;
   startId = "@2";
   isTakenBack = false;
+  isStuck = false;
   failure: Error | undefined;
   /** What the chain answers, once the test has it. */
   origin: Promise<EventOrigin> = Promise.resolve({ source: "eip155:7:0xabc", time: 0 });
@@ -54,7 +55,7 @@ class Tailed {
     this.orders.push(order);
     this.peers.push(peer);
     const start = { id: this.startId, position: endOfBlock(2), isTakenBack: this.isTakenBack };
-    order.onConnected({ wake: () => (this.woken += 1) }, start, this.origins);
+    order.onConnected({ wake: () => (this.woken += 1), isStuck: this.isStuck }, start, this.origins);
     return { end: async () => void this.ended.push(order.filters.join()) };
   };
 
@@ -306,6 +307,16 @@ test("gives a slow client no more than fits, and ends one that reads nothing", a
   await fill();
   expect(given * long.length).toBeLessThan(32 * 1024 * 1024);
   await expect.poll(() => tailed.ended).toEqual(["stalled", "a"]);
+});
+
+test("ends when its node cannot read events at two heartbeats in a row", async () => {
+  const tailed = new Tailed();
+  tailed.isStuck = true;
+  await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ beatMs: 30 }) });
+  const client = new Client(server.url).ask("/tail?topic=a");
+  await client.has('event: end\ndata: {"reason":"failed"}');
+  expect(client.body.match(/^:$/gm)).toHaveLength(1);
+  expect(tailed.ended).toEqual(["failed", "a"]);
 });
 
 test("wakes its session when a slow client reads again", async () => {

@@ -1,14 +1,14 @@
 import type { Duplex } from "node:stream";
 import type { Position } from "../../domain/position.ts";
-import type { Attachment, ConnectedSession, EventOrigin, OriginSource, TailStart } from "../../engine/broker.ts";
+import type { Attachment, EventOrigin, OriginSource, TailStart } from "../../engine/broker.ts";
 import { placeIdOf } from "../../engine/session/tail-start.ts";
-import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
+import type { Delivery, EndReason, Peer, TailSession } from "../../engine/session/peer.ts";
 import { closeGraceMs } from "../shared/connection/limits.ts";
 import type { UnreadBytes } from "../shared/connection/memory.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
 import type { Encodings } from "./encodings.ts";
 import { framings } from "./framing.ts";
-import { stalledBeatsMax } from "./limits.ts";
+import { stalledBeatsMax, stuckBeatsMax } from "./limits.ts";
 import type { TailRequest } from "./tail-request.ts";
 
 /** Why a tail ended: the engine's reasons, or its client has taken nothing for too long. */
@@ -28,7 +28,7 @@ export class Tail implements Peer {
   readonly #stream: Duplex;
   readonly #parts: TailParts;
   readonly #outbox: Outbox;
-  #session: Pick<ConnectedSession, "wake"> | undefined;
+  #session: TailSession | undefined;
   #attachment: Pick<Attachment, "end"> | undefined;
   /** Everything up to here was given. */
   #given: Position | undefined;
@@ -40,6 +40,7 @@ export class Tail implements Peer {
   readonly #closing = new AbortController();
   #isSilent = true;
   #stalledBeats = 0;
+  #stuckBeats = 0;
   #isOpen = true;
 
   /** `stream` carries what follows the head of the answer; it is left alone until {@link begin}. */
@@ -50,11 +51,7 @@ export class Tail implements Peer {
   }
 
   /** To be called once, with the head written and before anything is delivered. */
-  begin(
-    session: Pick<ConnectedSession, "wake">,
-    { id, position, isTakenBack }: TailStart,
-    origins: OriginSource,
-  ): void {
+  begin(session: TailSession, { id, position, isTakenBack }: TailStart, origins: OriginSource): void {
     this.#session = session;
     this.#origins = origins;
     this.#given = position;
@@ -111,6 +108,8 @@ export class Tail implements Peer {
 
   /** To be called at equal distances. */
   beat(): void {
+    this.#stuckBeats = this.#session?.isStuck === true ? this.#stuckBeats + 1 : 0;
+    if (this.#stuckBeats >= stuckBeatsMax) return this.end("failed");
     const hasMoved = this.#outbox.hasMoved();
     if (!this.#outbox.hasRoom) {
       this.#stalledBeats = hasMoved ? 0 : this.#stalledBeats + 1;
