@@ -1,9 +1,8 @@
 import { emptyTrieRoot, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
-import { toText } from "../lib/latin1.ts";
+import { fromText, toText } from "../lib/latin1.ts";
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
-import { ownPiece } from "../lib/own-piece.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX, SLOT_CACHE_SLOTS_MAX } from "../limits.ts";
 import { CheckedSource, type StateDatabase } from "./checked-source.ts";
 import type { NodeChanges } from "./node-changes.ts";
@@ -11,8 +10,8 @@ import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
-/** Of an entry, with its key and its piece of memory. */
-const NODE_OVERHEAD_BYTES = 368;
+/** Of an entry, with its key. */
+const NODE_OVERHEAD_BYTES = 168;
 
 /** What a committed block changed. */
 export interface AppliedChanges {
@@ -31,7 +30,8 @@ export interface AppliedChanges {
  */
 export class NodeStore implements StateSource {
   readonly #source: CheckedSource;
-  readonly #nodes = new Generations<Uint8Array>(NODE_CACHE_BYTES_MAX, weighNode);
+  /** As latin1: see toText. */
+  readonly #nodes = new Generations<string>(NODE_CACHE_BYTES_MAX, weighNode);
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
   /** Of the newest state, so that reading a slot again walks no trie. */
@@ -46,10 +46,10 @@ export class NodeStore implements StateSource {
 
   findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
     const cached = this.#nodes.get(key);
-    if (cached !== undefined) return cached;
+    if (cached !== undefined) return fromText(cached);
     const read = this.#source.findNode(key, hash);
     if (read === undefined) return undefined;
-    this.#nodes.set(key, ownPiece(read));
+    this.#nodes.set(key, toText(read));
     return read;
   }
 
@@ -64,7 +64,8 @@ export class NodeStore implements StateSource {
 
   /** A node as memory has it, if it fits the hash. */
   recall(key: string, hash: Uint8Array): Uint8Array | undefined {
-    return fitting(this.#nodes.get(key), hash);
+    const node = this.#nodes.get(key);
+    return fitting(node === undefined ? undefined : fromText(node), hash);
   }
 
   /** The same for code. */
@@ -93,7 +94,7 @@ export class NodeStore implements StateSource {
     this.#history.add(blockNumber, overwritten);
     nodes.forEach((node, key) => {
       if (node === undefined) this.#nodes.delete(key);
-      else this.#nodes.set(key, ownPiece(node));
+      else this.#nodes.set(key, toText(node));
     });
     storage.forEach((slots, address) => {
       slots.forEach((value, slot) => this.#slots.set(address + slot, toText(value)));
@@ -106,6 +107,6 @@ function fitting(bytes: Uint8Array | undefined, hash: Uint8Array): Uint8Array | 
   return bytes !== undefined && isSameBytes(keccak256(bytes), hash) ? bytes : undefined;
 }
 
-function weighNode(node: Uint8Array): number {
+function weighNode(node: string): number {
   return node.length + NODE_OVERHEAD_BYTES;
 }

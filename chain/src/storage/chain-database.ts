@@ -4,6 +4,7 @@ import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
+import { fromText } from "../lib/latin1.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
@@ -80,7 +81,7 @@ export class ChainDatabase implements StateDatabase {
   save(): void {
     const { nodes, places } = this.#unsaved.sorted();
     this.#write(() => {
-      for (const [key, node] of nodes) this.#writeNode(key, node);
+      for (const [key, node] of nodes) this.#writeNode(key, node === undefined ? undefined : fromText(node));
       for (const [key, found] of places) for (const place of found) this.#statements.insertPlace.run(key, place);
       this.#statements.deleteUnsaved.run();
     });

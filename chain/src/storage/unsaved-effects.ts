@@ -1,3 +1,4 @@
+import { fromText, toText } from "../lib/latin1.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { Place } from "./places.ts";
 
@@ -14,7 +15,8 @@ export interface IndexEntry {
 
 /** Effects, in memory, of the newest blocks that are not in the tables of nodes and places yet. The file has them too, one row for each block. */
 export class UnsavedEffects {
-  readonly #nodes = new Map<string, Uint8Array | undefined>();
+  /** As latin1: see toText. */
+  readonly #nodes = new Map<string, string | undefined>();
   readonly #places = new Map<number, Place[]>();
   #first: number | undefined;
   #last = -1;
@@ -40,7 +42,7 @@ export class UnsavedEffects {
     this.#first ??= blockNumber;
     this.#last = blockNumber;
     this.#bytes += bytes;
-    nodes.forEach((node, key) => this.#nodes.set(key, node));
+    nodes.forEach((node, key) => this.#nodes.set(key, node === undefined ? undefined : toText(node)));
     for (const { key, place } of places) {
       const known = this.#places.get(key);
       if (known === undefined) this.#places.set(key, [place]);
@@ -49,7 +51,7 @@ export class UnsavedEffects {
   }
 
   /** All effects in the order of the tables, so that neighbouring rows are written together. */
-  sorted(): { readonly nodes: [string, Uint8Array | undefined][]; readonly places: [number, Place[]][] } {
+  sorted(): { readonly nodes: [string, string | undefined][]; readonly places: [number, Place[]][] } {
     return {
       nodes: [...this.#nodes].toSorted(([left], [right]) => (left < right ? -1 : 1)),
       places: [...this.#places].toSorted(([left], [right]) => left - right),
@@ -68,7 +70,8 @@ export class UnsavedEffects {
   }
 
   findNode(key: string): Uint8Array | undefined {
-    return this.#nodes.get(key);
+    const node = this.#nodes.get(key);
+    return node === undefined ? undefined : fromText(node);
   }
 
   findPlaces(key: number): readonly Place[] {
