@@ -94,6 +94,14 @@ describe("a folder with the embedded chain", () => {
   });
 });
 
+it("a store that is gone, beside its log, is refused, and no remedy deletes the log", async () => {
+  writeFileSync(join(path, "store.sqlite-wal"), "log");
+  const refused = checkDataFolder(folder, configOf({}));
+  await expect(refused).rejects.toThrow(
+    /without subscriptions, move store\.sqlite-wal away\. This start has changed nothing/,
+  );
+});
+
 it("a store can be opened right after its groups were read", async () => {
   await leaveStore();
   writeFileSync(join(path, "signer.key"), "07".repeat(32));

@@ -163,7 +163,7 @@ function withoutStore(folder: DataFolder): string {
   return [
     `${file} is missing or empty, and ${basename(file)}-wal beside it holds the newest subscriptions: SQLite would delete them.`,
     "Restore both from a backup.",
-    `To build the store anew from the chain, without subscriptions, delete ${basename(file)}-wal too. ${nothingChanged}`,
+    `To build the store anew from the chain, without subscriptions, move ${basename(file)}-wal away. ${nothingChanged}`,
   ].join(" ");
 }
 
