@@ -19,6 +19,8 @@ import { readKeyDocument } from "./tokens/key-source.ts";
 interface AccessParts {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Takes the failure of a part that the broker cannot go on without. */
+  readonly onFailure: (failure: Error) => void;
 }
 
 /** How the broker knows its clients; undefined where access is off, which is said where others reach the broker. */
@@ -30,7 +32,8 @@ export function createKeyOptions(config: Config, parts: AccessParts): KeyOptions
   }
   const tokens = createTokenOptions(config, parts);
   const { certificates, quotas } = config.access;
-  return { apiKeys: createApiKeys(config, logger), roles: rolesOf(config), certificates, quotas, sha256, tokens };
+  const apiKeys = createApiKeys(config, parts);
+  return { apiKeys, roles: rolesOf(config), certificates, quotas, sha256, tokens };
 }
 
 function createTokenOptions({ access }: Config, parts: AccessParts): KeyOptions["tokens"] {
@@ -46,9 +49,12 @@ function createTokenOptions({ access }: Config, parts: AccessParts): KeyOptions[
 }
 
 /** The table of keys: in the database that nodes share, else in a file of the data folder that must be there. */
-export function createApiKeys(config: Config, logger: Logger): ApiKeys {
-  if (isClustered(config)) return createPostgresApiKeys({ url: databaseAddress(config, logger), logger });
-  return createSqliteApiKeys(join(config.dataDir, "keys.sqlite"));
+export function createApiKeys(
+  config: Config,
+  { logger, onFailure: onFault }: Pick<AccessParts, "logger"> & Partial<AccessParts>,
+): ApiKeys {
+  if (isClustered(config)) return createPostgresApiKeys({ url: databaseAddress(config, logger), logger, onFault });
+  return createSqliteApiKeys(join(config.dataDir, "keys.sqlite"), { onFault });
 }
 
 /** The configured roles, and the one that every broker has. */

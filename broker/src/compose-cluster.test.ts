@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -15,6 +15,8 @@ import { createLogger } from "./telemetry/logger.ts";
 
 const password = "hunter2-of-the-database";
 const addresses = ["node-a:8080", "node-b:8080"];
+/** A page of PostgreSQL. */
+const pageBytes = 8_192;
 const waiting = { timeout: 20_000, interval: 50 };
 
 describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
@@ -115,4 +117,27 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     expect(log.length).toBeGreaterThan(0);
     expect([...log, ...shown].join("\n")).not.toContain(password);
   });
+
+  it("end when the database says that its data is damaged", async () => {
+    await call(0, "/rest/open?topic=damaged");
+    const { eventId } = (await call(0, "/rest/publish?topic=damaged&content=x")) as { eventId: string }; // As documented.
+    await spoilTable("batches");
+    for (const node of [0, 1]) {
+      await vi.waitFor(async () => {
+        await textOf(node, `/rest/getEvent?eventId=${eventId}`);
+        const failure = await Promise.race([nodes[node]?.failure, Promise.resolve(undefined)]);
+        expect(failure?.message).toMatch(/is damaged: restore it from a backup.*XX001/);
+      }, waiting);
+    }
+  });
+
+  /** Overwrites the first page of the table. */
+  async function spoilTable(table: string): Promise<void> {
+    const [found] = await postgres.query("select pg_relation_filepath($1) as path", [table]);
+    await postgres.halt("fast");
+    const file = openSync(join(postgres.folder, "data", String(found?.["path"])), "r+");
+    writeSync(file, new Uint8Array(pageBytes).fill(0xff));
+    closeSync(file);
+    await postgres.resume();
+  }
 });

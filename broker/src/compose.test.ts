@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -87,6 +87,15 @@ async function verifyGroups(rpc: string): Promise<void> {
   expect(await verify("1", ["--rpc", rpc])).toMatchObject({ exitCode: 2, problem: expect.stringMatching(other) });
   expect(await verify("2")).toMatchObject({ exitCode: 2, problem: expect.stringMatching(other) });
 }
+
+it("fails, and names the remedy, when the file of keys is damaged while the broker runs", async () => {
+  const { failure } = await start([{ id: "1", endpoints: "embedded" }], { STELE_ACCESS: "{}" });
+  const keys = join(folder, "data", "keys.sqlite");
+  writeFileSync(keys, readFileSync(keys).fill(0xff));
+  expect((await failure).message).toMatch(/keys\.sqlite is damaged: restore it from a backup/);
+  await expect(server?.stop()).rejects.toThrow();
+  server = undefined;
+});
 
 describe("groups", () => {
   it("one with a dead endpoint does not stop the other, comes up by itself, and survives an outage", async () => {

@@ -210,7 +210,7 @@ export async function startEngine(
   const sealed = createSealedStore(store, { box, logger });
   const processTrouble = await startWatches(config, { folder, clock, logger, metrics, cleanup });
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
-  const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing };
+  const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing, onFailure: failure.resolve };
   const broker = createEngine(config, { ledgers, store: sealed, sink, ...shared });
   cleanup.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
@@ -270,10 +270,10 @@ function createSharedServices(config: Config, parts: StoreParts): SharedServices
   return { store, cluster, storeFile: () => store.file };
 }
 
-function createForCluster(config: Config, { logger, cleanup }: FolderOptions): SharedServices {
+function createForCluster(config: Config, { logger, cleanup, onFailure: onFault }: FolderOptions): SharedServices {
   const url = databaseAddress(config, logger);
-  const store = createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
-  const coordinator = createPostgresCoordinator({ url, logger });
+  const store = createPostgresStore({ url, logger, onFault, connectionsMax: config.databaseConnectionsMax });
+  const coordinator = createPostgresCoordinator({ url, logger, onFault });
   cleanup.add(() => coordinator.stop());
   const cluster = { coordinator, address: addressOfNode(config), records: store };
   return { store, cluster, storeFile: () => undefined };
@@ -322,6 +322,7 @@ interface EngineDependencies {
   readonly processTrouble: () => ProcessTrouble;
   readonly tracing: Tracing | undefined;
   readonly auditLog: AuditLog | undefined;
+  readonly onFailure: FolderOptions["onFailure"];
 }
 
 function createEngine(config: Config, parts: EngineDependencies): RunningBroker {
@@ -337,7 +338,7 @@ function createEngine(config: Config, parts: EngineDependencies): RunningBroker 
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
     keccak: keccak256,
-    keys: createKeyOptions(config, { clock, logger: parts.logger }),
+    keys: createKeyOptions(config, { ...parts, clock }),
     readMemory: () => process.memoryUsage.rss(),
   });
 }

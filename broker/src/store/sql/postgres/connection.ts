@@ -12,6 +12,8 @@ export interface ConnectionOptions {
   readonly onHeard: () => void;
   /** Called when a connection breaks. */
   readonly onLost: (error: StoreError) => void;
+  /** Called when the server says that its data is damaged. */
+  readonly onDamage: (error: StoreError) => void;
 }
 
 /** A connection on loan from the pool. A connection that breaks during a call is returned as broken and never reused. */
@@ -61,6 +63,7 @@ export class PostgresConnection implements PostgresPoolClient {
 
   #fail(thrown: unknown): StoreError {
     const { error, isConnectionLost } = toFailure(thrown, this.#options.description);
+    if (error.fault === "corrupt") this.#options.onDamage(error);
     if (!isConnectionLost) this.#options.onHeard();
     else {
       this.#lost = error;

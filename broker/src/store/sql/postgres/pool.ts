@@ -24,6 +24,8 @@ export interface PoolOptions {
   readonly waits?: PoolWaits;
   /** Called with the connection of each new session. */
   readonly onSession?: (stream: Duplex) => void;
+  /** See PostgresBackendOptions. */
+  readonly onFault?: ((error: StoreError) => void) | undefined;
 }
 
 /** How long a call waits for a free connection, and for the return of a lost server, in milliseconds. */
@@ -122,6 +124,7 @@ export class ConnectionPool {
       answerMsMax,
       onHeard: () => this.#onHeard(),
       onLost: (error) => this.#report.lost(error),
+      onDamage: (error) => this.#options.onFault?.(error),
     });
   }
 

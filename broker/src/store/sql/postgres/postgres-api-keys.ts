@@ -5,7 +5,7 @@ import type { Schema } from "../schema.ts";
 import { type ApiKeyDatabase, readStoredRoles, SqlApiKeys } from "../sql-api-keys.ts";
 import type { ApiKeySchema } from "../sql-key-schema.ts";
 import { parsePostgresAddress } from "./address.ts";
-import { createPostgresBackend } from "./postgres-backend.ts";
+import { createPostgresBackend, type PostgresBackendOptions } from "./postgres-backend.ts";
 
 /** One reads changes, one makes them. */
 const connectionsMax = 2;
@@ -13,6 +13,7 @@ const connectionsMax = 2;
 interface PostgresApiKeysOptions {
   readonly url: string;
   readonly logger: Logger;
+  readonly onFault?: PostgresBackendOptions["onFault"];
 }
 
 /** Keys in the database that nodes share. @throws StoreError when the address is malformed. */
@@ -25,8 +26,8 @@ export function readPostgresRoles(options: PostgresApiKeysOptions): Promise<read
   return readStoredRoles(createOpener(options));
 }
 
-function createOpener({ url, logger }: PostgresApiKeysOptions): () => Promise<ApiKeyDatabase> {
-  const backend = createPostgresBackend({ address: parsePostgresAddress(url), logger, connectionsMax });
+function createOpener({ url, logger, onFault }: PostgresApiKeysOptions): () => Promise<ApiKeyDatabase> {
+  const backend = createPostgresBackend({ address: parsePostgresAddress(url), logger, connectionsMax, onFault });
   return async () => {
     const database = await backend.open();
     const durable = database.durable as unknown as Kysely<ApiKeySchema>; // These tables are beside those of the store.

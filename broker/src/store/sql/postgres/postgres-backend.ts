@@ -3,6 +3,7 @@ import { Kysely, type RawBuilder, sql } from "kysely";
 import type { Logger } from "../../../lib/logger.ts";
 import type { TopicPlace } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
+import type { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
 import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
@@ -22,6 +23,8 @@ export interface PostgresBackendOptions {
   readonly connectionsMax: number;
   /** Overrides of the usual limits of sessions. */
   readonly session?: Partial<SessionLimits>;
+  /** Called when data is damaged, which lasts until the operator repairs it, or until a start builds the index anew. */
+  readonly onFault?: ((error: StoreError) => void) | undefined;
 }
 
 const usualLimits: SessionLimits = { statementMsMax, lockMsMax, idleInTransactionMsMax };
@@ -62,7 +65,11 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     saveProgress: async (rows, letters) => saveProgress(durable, rows, letters),
     checkTables: async () => {},
     reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
-    damaged: (what) => damagedRow(options.address.description, what),
+    damaged: (what) => {
+      const error = damagedRow(options.address.description, what);
+      options.onFault?.(error);
+      return error;
+    },
     close: async () => pool.end(),
   };
 }

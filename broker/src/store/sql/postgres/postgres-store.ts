@@ -4,7 +4,7 @@ import { parsePostgresAddress } from "./address.ts";
 import { answering } from "./answering.ts";
 import { createPostgresBackend, type PostgresBackendOptions } from "./postgres-backend.ts";
 
-export interface PostgresStoreOptions extends Pick<PostgresBackendOptions, "session"> {
+export interface PostgresStoreOptions extends Pick<PostgresBackendOptions, "session" | "onFault"> {
   /** `postgres://user:password@host:port/database`, with `sslmode` and the other parameters as PostgreSQL's own programs take them. */
   readonly url: string;
   readonly logger?: Logger;
@@ -14,7 +14,8 @@ export interface PostgresStoreOptions extends Pick<PostgresBackendOptions, "sess
 const connectionsMaxDefault = 10;
 
 /**
- * A store in a PostgreSQL database, which other nodes may use at the same time. No fault of the server ends the process. A call that fails
+ * A store in a PostgreSQL database, which other nodes may use at the same time. Only `onFault` hears of damaged data; from any other
+ * fault the store recovers. A call that fails
  * throws error 200207, or 200300 if too many calls wait for connections, with a StoreError as its cause. `start` throws the
  * StoreError itself.
  * @throws StoreError when the address is malformed.

@@ -74,6 +74,19 @@ it("says what to do about a damaged file, and nothing of the store", async () =>
   await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key anew");
 });
 
+it("reports a file that is damaged while it is open", async () => {
+  const file = temporaryFile();
+  const faults: string[] = [];
+  const keys = createSqliteApiKeys(file, { onFault: ({ message }) => void faults.push(message) });
+  await keys.start();
+  await keys.insertApiKey(apiKeyOf(1), 10);
+  expect(faults).toEqual([]);
+  writeFileSync(file, readFileSync(file).fill(0xff));
+  await expect(keys.listApiKeys(0)).rejects.toThrow("create every key anew");
+  expect(faults).toEqual([expect.stringContaining("create every key anew")]);
+  await expect(keys.stop()).rejects.toThrow("create every key anew");
+});
+
 const rules = [{ effect: "allow", actions: ["publish"], filter: "a" }] as const;
 /** A rule that nobody can have stored, under the checksum that it would have. */
 const planted = (text: string): string => `rules = '${text}', checksum = ${checksumOf(["member", text, 1])}`;

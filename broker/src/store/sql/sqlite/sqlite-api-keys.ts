@@ -15,9 +15,12 @@ import { SqliteDialect } from "./sqlite-dialect.ts";
 const busyMsMax = 5000;
 const busyPauseMs = 10;
 
-/** Keys in a file of their own: a broker holds the file of its store alone, and the command line changes keys while a broker runs. */
-export function createSqliteApiKeys(file: string): SqlApiKeys {
-  return new SqlApiKeys(() => openShared(file));
+/**
+ * Keys in a file of their own: a broker holds the file of its store alone, and the command line changes keys while a broker runs. `onFault` is called
+ * when the file is damaged.
+ */
+export function createSqliteApiKeys(file: string, { onFault = () => {} }: SqliteApiKeysOptions = {}): SqlApiKeys {
+  return new SqlApiKeys(() => openShared(file, { onFault }));
 }
 
 /** The roles of such a file, which is opened for reading alone. */
@@ -25,9 +28,25 @@ export function readSqliteRoles(file: string): Promise<readonly StoredRole[]> {
   return readStoredRoles(() => openShared(file, { readOnly: true }));
 }
 
-async function openShared(file: string, { readOnly = false } = {}): Promise<ApiKeyDatabase> {
+interface SqliteApiKeysOptions {
+  readonly onFault?: ((error: StoreError) => void) | undefined;
+}
+
+async function openShared(
+  file: string,
+  { readOnly = false, onFault = () => {} }: SqliteApiKeysOptions & { readonly readOnly?: boolean },
+): Promise<ApiKeyDatabase> {
   const description = `keys ${file}`;
-  const whenFree = <Result>(work: () => Promise<Result>): Promise<Result> => repeatWhileBusy(work, description);
+  const whenFree = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await repeatWhileBusy(work);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.fault !== "corrupt") throw error;
+      const damage = toDamage(error, description);
+      onFault(damage);
+      throw damage;
+    }
+  };
   const opened = await whenFree(async () => {
     try {
       return await open(file, { description, readOnly });
@@ -35,7 +54,7 @@ async function openShared(file: string, { readOnly = false } = {}): Promise<ApiK
       throw toStoreError(error, description);
     }
   });
-  return { ...opened, whenFree };
+  return { ...opened, whenFree, close: () => whenFree(() => opened.close()) };
 }
 
 async function open(
@@ -63,14 +82,13 @@ async function open(
   return { durable, lock: async () => {}, checkShared, hasRoles, close: () => session.close() };
 }
 
-async function repeatWhileBusy<Result>(work: () => Promise<Result>, description: string): Promise<Result> {
+async function repeatWhileBusy<Result>(work: () => Promise<Result>): Promise<Result> {
   const until = performance.now() + busyMsMax;
   for (;;) {
     try {
       return await work();
     } catch (error) {
       const fault = error instanceof StoreError ? error.fault : "other";
-      if (fault === "corrupt") throw toDamage(error, description);
       if (fault !== "locked" || performance.now() > until) throw error;
       await setTimeout(busyPauseMs);
     }

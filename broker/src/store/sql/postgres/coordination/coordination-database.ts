@@ -1,9 +1,8 @@
 import { Kysely } from "kysely";
-import type { Logger } from "../../../../lib/logger.ts";
 import type { Schema } from "../../schema.ts";
 import type { PostgresAddress } from "../address.ts";
 import { SharedPoolDialect } from "../dialect.ts";
-import { ConnectionPool } from "../pool.ts";
+import { ConnectionPool, type PoolOptions } from "../pool.ts";
 import type { CallLimits } from "./limits.ts";
 
 export interface CoordinationDatabase {
@@ -13,11 +12,11 @@ export interface CoordinationDatabase {
 
 /** The store's database over separate connections. */
 export function openCoordination(
-  { address, logger }: { readonly address: PostgresAddress; readonly logger: Logger },
+  { address, logger, onFault }: { readonly address: PostgresAddress } & Pick<PoolOptions, "logger" | "onFault">,
   limits: CallLimits,
 ): CoordinationDatabase {
   const { answerDelayMsMax, session, ...rest } = limits;
-  const pool = new ConnectionPool({ address, logger, session, ...rest });
+  const pool = new ConnectionPool({ address, logger, onFault, session, ...rest });
   const terms = { settings: "", statementMsMax: session.statementMsMax, answerDelayMsMax };
   return {
     queries: new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, terms) }),

@@ -13,6 +13,7 @@ import type {
   SubscriptionKey,
 } from "../../../../ports/coordinator.ts";
 import { type PostgresAddress, parsePostgresAddress } from "../address.ts";
+import type { StoreError } from "../../store-error.ts";
 import { answering } from "../answering.ts";
 import { Balancing, type Moves } from "./balancing.ts";
 import { type CoordinationDatabase, openCoordination } from "./coordination-database.ts";
@@ -29,6 +30,8 @@ export interface PostgresCoordinatorOptions {
   readonly logger?: Logger;
   /** Connections for all calls except membership renewal and hints, which have one each. */
   readonly connectionsMax?: number;
+  /** See createPostgresStore. */
+  readonly onFault?: ((error: StoreError) => void) | undefined;
 }
 
 /** A coordinator, and the call that closes its connections. */
@@ -58,10 +61,11 @@ class SqlCoordinator implements PostgresCoordinator {
   readonly #balancing: Balancing;
   readonly #listeners = new Set<HintListener>();
 
-  constructor({ url, logger = silentLogger, connectionsMax = usualLimits.connectionsMax }: PostgresCoordinatorOptions) {
+  constructor(options: PostgresCoordinatorOptions) {
+    const { url, logger = silentLogger, connectionsMax = usualLimits.connectionsMax, onFault } = options;
     this.#address = parsePostgresAddress(url);
     this.#logger = logger;
-    const parts = { address: this.#address, logger };
+    const parts = { address: this.#address, logger, onFault };
     this.#membership = openCoordination(parts, membershipLimits);
     this.#usual = openCoordination(parts, { ...usualLimits, connectionsMax });
     this.#keeping = new Members(this.#membership.queries);
