@@ -1,0 +1,63 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { BrokerError } from "@stele/wire";
+import { expect, test } from "vitest";
+import { type Principal, toOwnerId } from "../../../engine/access/caller.ts";
+import { RuleSet } from "../../../engine/access/rule-set.ts";
+import { serve } from "../../testing/serve.ts";
+import { cookieNameOf } from "../../callers/session-cookie.ts";
+import { encodeFlow } from "./flow.ts";
+import type { LogIn } from "./log-in.ts";
+
+const secrets = { state: "s", nonce: "n", verifier: "v" };
+const cookie = `${cookieNameOf("", "flow")}=${encodeFlow({ name: "acme", secrets, view: "/" })}`;
+const logIn: LogIn = {
+  name: "acme",
+  issuer: "https://id.acme.example",
+  origins: ["https://events.example.org"],
+  provider: {
+    begin: (redirectUri) => Promise.resolve({ status: "begun", url: redirectUri, secrets }),
+    finish: () => Promise.resolve({ status: "finished", token: "a.b.c" }),
+  },
+};
+const index = { type: "text/html", bytes: Buffer.from("<title>Stele</title>"), gzip: undefined, etag: "x" };
+const known: Principal = {
+  kind: "known",
+  id: toOwnerId("clerk", undefined),
+  tenant: undefined,
+  rules: new RuleSet([]),
+  expiresAt: Date.now() + 600_000,
+  keyId: undefined,
+};
+
+/** A request that comes by a proxy, which ends TLS and passes `Host` on. */
+async function ask(path: string, principal: Principal = known) {
+  await using server = await serve(
+    { authenticate: () => principal },
+    { console: new Map([["index.html", index]]), logIns: [logIn], allowedHosts: ["events.example.org"] },
+  );
+  const headers = { host: "Events.example.org", cookie, connection: "close" };
+  const sent = request(`${server.url}/console${path}`, { headers }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage]; // What Node emits.
+  const { location, "set-cookie": cookies } = response.headers;
+  return { status: response.statusCode, location, cookies: String(cookies), body: await text(response) };
+}
+
+test("a log-in begins at the address by which the browser came, behind a proxy too", async () => {
+  const { status, location } = await ask("/login/acme");
+  expect([status, location]).toEqual([303, "https://events.example.org/console/callback/acme"]);
+});
+
+test.each<[string, Principal, number, string]>([
+  ["the provider's own", { ...known, token: { issuer: logIn.issuer, signer: "k" } }, 303, ""],
+  ["another issuer's", { ...known, token: { issuer: "https://id.globex.example", signer: "k" } }, 403, "access token."],
+  ["a key", { ...known, keyId: "k" }, 403, "does not take its access token."],
+  ["wrong", { kind: "rejected", reason: "it is <b>" }, 403, "access token: it is &lt;b&gt;."],
+  ["not to be judged now", { kind: "rejected", reason: "x", error: new BrokerError("busy") }, 503, "at present"],
+])("a token that is %s", async (...[, principal, status, words]) => {
+  const answer = await ask("/callback/acme?code=c&state=s", principal);
+  expect(answer).toMatchObject({ status, body: expect.stringContaining(words) });
+  expect(answer.cookies).toMatch(/^__Host-stele_flow=; Max-Age=0;/);
+  expect(answer.cookies.includes("__Host-stele_session=a.b.c")).toBe(status === 303);
+});
