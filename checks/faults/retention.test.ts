@@ -2,12 +2,13 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { devKey, startAnvil } from "../harness/anvil.ts";
-import { mainFile, startBroker } from "../harness/broker-process.ts";
+import { type BrokerProcess, mainFile, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
-import { ask, fill } from "./support/answers.ts";
+import { chainOf, changeFile, placeOfText } from "./support/damaged-store.ts";
+import { ask, fill, publishYounger } from "./support/answers.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -17,12 +18,12 @@ const patienceMs = 120_000;
 
 async function withBroker<Result>(
   { dataDir, env }: { readonly dataDir: string; readonly env: Env },
-  use: (client: Client, kill: () => Promise<unknown>) => Promise<Result>,
+  use: (client: Client, broker: BrokerProcess) => Promise<Result>,
 ): Promise<Result> {
   await using broker = await startBroker({ dataDir, env });
   await using client = new Client(broker.url);
   await until("the broker is ready", () => client.isReady());
-  const result = await use(client, () => broker.kill());
+  const result = await use(client, broker);
   return result;
 }
 
@@ -78,6 +79,32 @@ it("embedded chain: list, state, getEvent and replay are equal byte for byte aft
   expect(await withBroker({ dataDir: restored, env: {} }, (client) => ask(client, eventIds))).toEqual(before);
 }, 300_000);
 
+it("embedded chain: a damaged block whose copies were dropped is refused with 200208, and the broker is not ready and names it; other events are answered", async () => {
+  using folder = createTempFolder();
+  const dataDir = folder.path;
+  const { eventIds } = await withBroker({ dataDir, env: {} }, fill);
+  const last = Number(eventIds.at(-1)?.split("-")[2]);
+  await withBroker({ dataDir, env: drops }, async (client, broker) => {
+    await until("all is dropped", async () => (await read(client, "stele_dropped_block")) >= last);
+    await broker.stop(); // so that all is in the chain's file, and not in its log
+  });
+  changeFile(chainOf(folder), (bytes) => {
+    const at = placeOfText(bytes, "one by one 4");
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+  });
+  const damaged = eventIds[364] ?? "";
+  await withBroker({ dataDir, env: {} }, async (client) => {
+    await expect(client.getEvent(damaged)).rejects.toMatchObject({ code: 200208 });
+    expect(await client.listGroupFailures()).toEqual([
+      expect.stringMatching(
+        new RegExp(`the chain's file is damaged in block ${damaged.split("-")[2]}:.*storeRetentionMs.*restore`),
+      ),
+    ]);
+    const others = eventIds.filter((eventId) => eventId !== damaged);
+    expect((await readAll(client, others)).size).toBe(others.length);
+  });
+}, 300_000);
+
 it("anvil: what is older than 4,096 blocks is dropped, and answered byte for byte from the chain", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
@@ -108,13 +135,16 @@ it("kill -9 while copies are dropped: nothing is lost, and the next start contin
     };
     await Promise.all(Array.from({ length: 16 }, (_, start) => publish(start)));
   });
-  const contents = await withBroker({ dataDir, env: {} }, (client) => readAll(client, eventIds));
+  const contents = await withBroker({ dataDir, env: {} }, async (client) => {
+    await publishYounger(client, "k/0");
+    return readAll(client, eventIds);
+  });
   let dropped = 0;
   for (let round = 0; round < 4; round += 1) {
-    dropped += await withBroker({ dataDir, env: { ...drops, STELE_LOG_LEVEL: "error" } }, async (client, kill) => {
+    dropped += await withBroker({ dataDir, env: { ...drops, STELE_LOG_LEVEL: "error" } }, async (client, broker) => {
       await untilDropped(client, 64);
       const count = await read(client, "stele_batches_dropped_total");
-      await kill();
+      await broker.kill();
       return count;
     });
     expect(dropped).toBeLessThan(eventIds.length);

@@ -34,20 +34,21 @@ export class BlockTimes {
     return read;
   }
 
+  /** In milliseconds since the epoch. @throws BrokerError 200205. */
+  async get(blockNumber: number, signal: CancelSignal): Promise<number> {
+    const time = signal.aborted ? undefined : await untilAborted(this.find(blockNumber), signal);
+    if (time !== undefined) return time;
+    throw new BrokerError("chainUnreachable", { details: `the chain does not give the time of block ${blockNumber}` });
+  }
+
   /**
    * The first block, up to `head`, that was made at a time or later; the one after `head` if none was. Times of blocks never go back, and most that are
    * asked for are recent. @throws BrokerError 200205.
    */
   async findBlockAt(time: number, head: number, signal?: AbortSignal): Promise<number> {
     using deadline = new Deadline(this.#parts.clock, searchTimeoutMs, signal);
-    const isBefore = async (depth: number): Promise<boolean> => (await this.#get(head - depth, deadline.signal)) < time;
+    const isBefore = async (depth: number): Promise<boolean> => (await this.get(head - depth, deadline.signal)) < time;
     return head + 1 - (await findFirstTrue(head + 1, isBefore));
-  }
-
-  async #get(blockNumber: number, signal: CancelSignal): Promise<number> {
-    const time = signal.aborted ? undefined : await untilAborted(this.find(blockNumber), signal);
-    if (time !== undefined) return time;
-    throw new BrokerError("chainUnreachable", { details: `the chain does not give the time of block ${blockNumber}` });
   }
 
   /** Never rejects. */

@@ -68,9 +68,10 @@ import { createWorkerFactory } from "./worker-factory.ts";
 export function createBroker(options: EngineOptions): RunningBroker {
   const mending = { mender: new Mender(options), troubles: new Troubles() };
   const figures = new Figures({ ...options, readLag: () => lagOf(engine.groupHealth()) });
+  const inspectBlock = (id: GroupId, blockNumber: number) => engine.inspectBlock(id, blockNumber);
   const engine: Engine = new Engine({
     ...options,
-    ...createReads(options.store, { ...options, ...mending }),
+    ...createReads(options.store, { ...options, ...mending, inspectBlock }),
     ...mending,
     figures,
     metrics: figures.watch(options.metrics),
@@ -164,7 +165,7 @@ class Engine implements RunningBroker {
     this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));
     const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend: this.#suspend });
     const [health, nodes] = [this.#health, options.cluster];
-    const proofs = new ProofQuery({ ...parts, events, inspectBlock: (...place) => this.#inspectBlock(...place) });
+    const proofs = new ProofQuery({ ...parts, events, inspectBlock: ({ id }, block) => this.inspectBlock(id, block) });
     const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, trail, roles };
     this.operator = createOperator({ ...operating, sessions: this.#sessions, runningOrders: this.runningOrders });
     const guarded = new GuardedBroker({
@@ -310,7 +311,7 @@ class Engine implements RunningBroker {
     const writers = [this.#progressWriter, this.#sessions.writer];
     const progressWriter = { flush: async () => void (await Promise.all(writers.map((one) => one.flush()))) };
     const readers = [this.#callbacks, this.#sessions];
-    const parts = { ...this.#options, ...own, hub: this.#hub, readers, progressWriter };
+    const parts = { ...this.#options, ...own, store: this.#options.keptStore, hub: this.#hub, readers, progressWriter };
     const { cluster } = this.#options;
     const member = this.#cluster?.member;
     return createRole(parts, cluster && member && { ...cluster, member });
@@ -343,12 +344,12 @@ class Engine implements RunningBroker {
     });
   }
 
-  async #inspectBlock({ id, ledger, chainDamage }: Group, blockNumber: number): Promise<BlockState | undefined> {
-    const { chainCheck } = ledger;
-    if (chainCheck === undefined) return undefined;
+  /** Looks for damage in a block, and repairs it if it can; undefined where the chain has no file here. */
+  async inspectBlock(id: GroupId, blockNumber: number): Promise<BlockState | undefined> {
     const { keptStore: store } = this.#options;
-    const parts = { ...this.#options, store, groupId: id, logger: this.#loggerOf(id), chainCheck, chainDamage };
-    return new BlockRepair(parts).inspect(blockNumber);
+    const { chainDamage, ledger } = this.#groups.get(id);
+    const parts = { ...this.#options, store, groupId: id, logger: this.#loggerOf(id), chainDamage };
+    return ledger.chainCheck && new BlockRepair({ ...parts, chainCheck: ledger.chainCheck }).inspect(blockNumber);
   }
 
   #resume(groupId: GroupId): void {

@@ -102,9 +102,11 @@ export class GroupLife {
     const { indexHealth } = group;
     const ofProcess = this.#parts.processTrouble?.();
     const ofDelivery = (): string | undefined => this.#parts.troubles.reasonOf(group.id);
-    const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? ofDelivery() ?? ofProcess?.reason;
+    const ofGroup = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? chainDamage.failure;
+    const reason = ofGroup ?? ofDelivery() ?? ofProcess?.reason;
     const { headBlock, facts, warning } = group.ledger.view();
-    const all = [warning, indexHealth.warning, chainDamage.warning, retention.warning, ofProcess?.warning];
+    const ofReaders = this.#parts.troubles.warningOf(group.id);
+    const all = [warning, indexHealth.warning, chainDamage.warning, retention.warning, ofReaders, ofProcess?.warning];
     const warnings = all.filter((text) => text !== undefined);
     return {
       groupId: group.id,

@@ -204,7 +204,7 @@ export interface Ledger {
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /**
    * The batches at these places, which ascend and are of final blocks. Leaves out what the chain does not give, and batches that are malformed. Neighbouring
-   * places share a request. @throws 200205.
+   * places share a request. Ends early with what it has when `signal` aborts, or a later request fails. @throws 200205 where the first one fails.
    */
   readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]>;
   /**

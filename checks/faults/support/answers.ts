@@ -1,4 +1,5 @@
 import type { Client } from "../../harness/client.ts";
+import { until } from "../../harness/until.ts";
 import { replayAll } from "./replay.ts";
 
 /** What a broker answers about what it holds, as text. */
@@ -21,8 +22,18 @@ export async function fill(client: Client): Promise<{ before: Answers; eventIds:
   await client.close("r/5");
   await client.close("r/7");
   await client.open("r/7");
+  await publishYounger(client, "r/8");
   const eventIds = sent.map(({ eventId }) => eventId);
   return { before: await ask(client, eventIds), eventIds };
+}
+
+/** Publishes until the chain has a block that is seconds younger than those before: a retention of a second counts from there. */
+export async function publishYounger(client: Client, topic: string): Promise<void> {
+  const startedAt = performance.now();
+  await until("the chain has a younger block", async () => {
+    await client.publish(topic, "younger");
+    return performance.now() - startedAt > 3_000;
+  });
 }
 
 export async function ask(client: Client, eventIds: readonly string[]): Promise<Answers> {

@@ -16,6 +16,7 @@ export interface LocalBrokerOptions {
   readonly dataDir: string;
   /** Takes the log, also that of a start that fails. */
   readonly log: LogLine[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** What a few blocks change: so the tables of the chain's state and of its log index are written as well. */
@@ -34,9 +35,9 @@ const env = {
 export class StartHangs extends Error {}
 
 /** Starts a broker on the folder. @throws what the start throws; StartHangs. */
-export async function startLocalBroker({ dataDir, log }: LocalBrokerOptions): Promise<LocalBroker> {
+export async function startLocalBroker({ dataDir, log, env: own }: LocalBrokerOptions): Promise<LocalBroker> {
   const outcome = loadConfig({
-    env: { ...env, STELE_DATA_DIR: dataDir },
+    env: { ...env, ...own, STELE_DATA_DIR: dataDir },
     argv: [],
     readFile: () => "",
     version: "checks",

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
+import { until } from "../../harness/until.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import type { Acknowledged, Promised } from "./acknowledged.ts";
 import { startLocalBroker } from "./local-broker.ts";
@@ -20,18 +21,17 @@ export type FolderState = "earlier" | "stopped" | "killed";
 
 const topics = ["damage/a", "damage/b", "damage/c"];
 
-/** Publishes `count` events in two runs, one by one and many at once. */
-export async function fillPromisedFolder(count: number): Promise<PromisedFolder> {
+/** Publishes `count` events in two runs, one by one and many at once; with `isDropped`, a third one drops the store's copies of them. */
+export async function fillPromisedFolder(count: number, { isDropped = false } = {}): Promise<PromisedFolder> {
   const root = createTempFolder();
   const path = (state: FolderState | "data"): string => join(root.path, state);
   const filling = new Filling();
   await filling.begin(path("data"), count / 2);
   keep(path("data"), path("earlier"));
-  await filling.goOn(path("data"), {
-    count,
-    // The files of a broker that has nothing to do are what a kill leaves.
-    onFilled: () => keep(path("data"), path("killed")),
-  });
+  // The files of a broker that has nothing to do are what a kill leaves.
+  const onFilled = (): void => keep(path("data"), path("killed"));
+  await filling.goOn(path("data"), { count, onFilled: isDropped ? () => {} : onFilled });
+  if (isDropped) await filling.drop(path("data"), onFilled);
   keep(path("data"), path("stopped"));
   const copy = (state: FolderState): TempFolder => {
     const folder = createTempFolder();
@@ -71,6 +71,20 @@ class Filling {
     await using client = new Client(broker.url);
     await this.#publish(client, count);
     await this.#retain(client);
+    for (const { eventId } of this.#events) await this.#keepHash(client, eventId);
+    onFilled();
+  }
+
+  /** Publishes on until the chain has younger blocks, and the older copies are dropped. */
+  async drop(dataDir: string, onFilled: () => void): Promise<void> {
+    await using broker = await startLocalBroker({ dataDir, log: [], env: { STELE_STORE_RETENTION_MS: "1000" } });
+    await using client = new Client(broker.url);
+    const last = Number(this.#events.at(-1)?.eventId.split("-")[2]);
+    await until("the copies are dropped", async () => {
+      await this.#publishOne(client, this.#events.length);
+      const { text } = await client.http.send({ method: "GET", path: "/metrics" });
+      return Number(/^stele_dropped_block\{group="1"\} (.*)$/m.exec(text)?.[1]) >= last;
+    });
     for (const { eventId } of this.#events) await this.#keepHash(client, eventId);
     onFilled();
   }

@@ -394,7 +394,7 @@ export class DeliveryWorker {
     const { id, groupId } = this.#order.subscription;
     logger.error("events not read, trying again", { subscriptionId: id, error });
     const reason = error instanceof Error ? error.message : String(error);
-    troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
+    troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}`, error });
     await pauseAfter(this.#options, failures, this.#stopping);
   }
 }

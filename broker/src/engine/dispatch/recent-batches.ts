@@ -48,7 +48,7 @@ export interface Place {
 
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
-  /** Gives the events that the store has dropped. Left out where it drops none. */
+  /** Gives the events that the store has dropped, of the first batches at least. Left out where it drops none. */
   readonly fill?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
@@ -110,9 +110,14 @@ export class RecentBatches {
     if (version !== progress.version) return undefined;
     const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
     if (version !== progress.version) return undefined;
-    const last = batches.at(-1);
-    const end = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
-    const page = { after, upTo: end, batches, key: keyOf(groupId, topic), bytes: bytesOf(batches), version };
+    const page = {
+      after,
+      upTo: endOf(batches) ?? upTo,
+      batches,
+      key: keyOf(groupId, topic),
+      bytes: bytesOf(batches),
+      version,
+    };
     if (!batches.some(({ dropped }) => dropped !== undefined)) this.#keep(page);
     return page;
   }
@@ -121,7 +126,14 @@ export class RecentBatches {
     const { groupId, topic, version, progress } = place;
     const batches = (await this.#options.fill?.(groupId, found)) ?? found;
     if (version !== progress.version) return undefined;
-    const page = { after, upTo, batches, key: keyOf(groupId, topic), bytes: bytesOf(batches), version };
+    const page = {
+      after,
+      upTo: endOf(batches) ?? upTo,
+      batches,
+      key: keyOf(groupId, topic),
+      bytes: bytesOf(batches),
+      version,
+    };
     this.#keep(page);
     return page;
   }
@@ -169,6 +181,12 @@ function nameOf({ groupId, topic, after, version }: Place): string {
 
 function keyOf(groupId: GroupId, topic: TopicName | undefined): string {
   return topic === undefined ? groupId : `${groupId} ${topic}`; // No group has a space in its name.
+}
+
+/** Position of the last event. */
+function endOf(batches: readonly EventBatch[]): Position | undefined {
+  const last = batches.at(-1);
+  return last && advance(last.firstPosition, last.count - 1);
 }
 
 function bytesOf(batches: readonly EventBatch[]): number {

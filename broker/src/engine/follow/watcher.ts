@@ -98,6 +98,8 @@ export class Watcher {
     const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
     const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
     const batches = await store.readBatches(groupId, range);
+    // Others must not wait here while the chain answers: each reader asks for itself.
+    if (batches.some(({ dropped }) => dropped !== undefined)) return { batches: undefined, upTo: head.blockNumber };
     const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
     const last = batches.at(-1);
     const isFull = batches.length >= page.batchesMax || bytes >= page.bytesMax;

@@ -1,3 +1,4 @@
+import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -49,32 +50,45 @@ export class BlockRepair {
   /** Returns whether the block fits its hashes afterwards. */
   async repair({ number, reason }: DamagedBlock): Promise<boolean> {
     const { chainDamage, metrics, logger, groupId } = this.#options;
-    if (await this.#mend(number)) {
+    const batches = await this.#batchesOf(number);
+    if (await this.#mend(number, batches)) {
       chainDamage.clear(number);
       metrics.chainDamaged(groupId, "mended");
       logger.warn("chain damaged, mended from the index", { blockNumber: number, reason });
       return true;
     }
     if (chainDamage.has(number)) return false;
-    chainDamage.note(number, reason);
+    chainDamage.note(number, { reason, isLost: batches.some(({ dropped }) => dropped !== undefined) });
     metrics.chainDamaged(groupId, "unmended");
-    logger.error("chain damaged, and not mended", { blockNumber: number, reason, remedy: chainDamage.warning });
+    const remedy = chainDamage.failure ?? chainDamage.warning;
+    logger.error("chain damaged, and not mended", { blockNumber: number, reason, remedy });
     return false;
   }
 
-  async #mend(number: number): Promise<boolean> {
+  async #mend(number: number, batches: readonly EventBatch[]): Promise<boolean> {
     try {
-      return await this.#options.chainCheck.mend(number, await this.#batchesOf(number));
+      return await this.#options.chainCheck.mend(number, await this.#address(batches));
     } catch (error) {
       this.#options.logger.debug("block not mended", { blockNumber: number, error });
       return false;
     }
   }
 
-  async #batchesOf(number: number): Promise<readonly AddressedBatch[]> {
-    const { store, groupId } = this.#options;
+  /** None where the index is damaged, too. */
+  async #batchesOf(number: number): Promise<readonly EventBatch[]> {
+    const { store, groupId, logger } = this.#options;
     const range = { after: endOfBlock(number - 1), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };
-    const batches = await store.readBatches(groupId, range);
+    try {
+      return await store.readBatches(groupId, range);
+    } catch (error) {
+      logger.debug("batches of a damaged block not read", { blockNumber: number, error });
+      return [];
+    }
+  }
+
+  /** The batches whose events the index has. */
+  async #address(batches: readonly EventBatch[]): Promise<readonly AddressedBatch[]> {
+    const { store, groupId } = this.#options;
     const topics = await store.findTopics(groupId, [...new Set(batches.map(({ topic }) => topic))]);
     const addresses = new Map(topics.map(({ name, address }) => [name, address]));
     return batches.flatMap((batch) => {

@@ -4,21 +4,27 @@ const blocksNamedMax = 10;
 /** Different reasons that are kept for damage of the state. */
 const stateReasonsMax = 16;
 
+interface DamagedBlock {
+  readonly reason: string;
+  /** Whether the index has dropped events of this block, which nobody else has. */
+  readonly isLost: boolean;
+}
+
 /** Known damage in the file of a group's chain. */
 export class ChainDamage {
-  readonly #reasons = new Map<number, string>();
+  readonly #blocks = new Map<number, DamagedBlock>();
   readonly #stateReasons = new Set<string>();
 
   has(block: number): boolean {
-    return this.#reasons.has(block);
+    return this.#blocks.has(block);
   }
 
-  note(block: number, reason: string): void {
-    this.#reasons.set(block, reason);
+  note(block: number, damaged: DamagedBlock): void {
+    this.#blocks.set(block, damaged);
   }
 
   clear(block: number): void {
-    this.#reasons.delete(block);
+    this.#blocks.delete(block);
   }
 
   hasState(reason: string): boolean {
@@ -32,6 +38,15 @@ export class ChainDamage {
 
   clearState(): void {
     this.#stateReasons.clear();
+  }
+
+  /** Why the group is not ready: readers of the lost events wait. Undefined while no event is lost. */
+  get failure(): string | undefined {
+    const where = this.#describe((one) => one.isLost);
+    return (
+      where &&
+      `${where} The index has dropped events there (storeRetentionMs), so nobody can answer them: restore ${restored}`
+    );
   }
 
   /** The warning for the operator; undefined while there is no damage. */
@@ -50,15 +65,22 @@ export class ChainDamage {
   }
 
   get #blocksWarning(): string | undefined {
-    const blocks = [...this.#reasons.keys()].toSorted((one, other) => one - other);
-    const [first] = blocks;
-    if (first === undefined) return undefined;
-    const named = blocks.slice(0, blocksNamedMax).join(", ");
-    const others = blocks.length > blocksNamedMax ? ` and ${blocks.length - blocksNamedMax} more` : "";
+    const where = this.#describe((one) => !one.isLost);
     return (
-      `the chain's file is damaged in block ${named}${others}: ${this.#reasons.get(first)} ` +
-      "Events are answered from the index, but have no proofs there, and a lost index could not be built anew: " +
-      "restore chain.sqlite with its -wal file from a backup that has these blocks, and delete nothing of what is here"
+      where &&
+      `${where} Events are answered from the index, but have no proofs there, and a lost index could not be built anew: restore ${restored}`
     );
   }
+
+  #describe(isMeant: (one: DamagedBlock) => boolean): string | undefined {
+    const blocks = [...this.#blocks].filter(([, one]) => isMeant(one)).toSorted(([one], [other]) => one - other);
+    const [first] = blocks;
+    if (first === undefined) return undefined;
+    const named = blocks.slice(0, blocksNamedMax).map(([number]) => number);
+    const others = blocks.length > blocksNamedMax ? ` and ${blocks.length - blocksNamedMax} more` : "";
+    return `the chain's file is damaged in block ${named.join(", ")}${others}: ${first[1].reason}`;
+  }
 }
+
+const restored =
+  "chain.sqlite with its -wal file from a backup that has these blocks, and delete nothing of what is here";

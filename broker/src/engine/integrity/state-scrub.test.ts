@@ -53,7 +53,12 @@ test("a round reads the state step by step; damage is reported once, until a rou
 
 test("health names a damaged block and damage of the state at once", () => {
   const damage = new ChainDamage();
-  damage.note(7, "its receipts do not hash to its receiptsRoot.");
+  const reason = "its receipts do not hash to its receiptsRoot.";
+  damage.note(7, { reason, isLost: false });
   damage.noteState("a node is missing.");
   expect(damage.warning).toMatch(/damaged in block 7: .*; the chain's file is damaged in its state: a node/);
+  expect(damage.failure).toBeUndefined();
+  damage.note(9, { reason, isLost: true });
+  expect(damage.failure).toMatch(/damaged in block 9: .*storeRetentionMs.*restore chain\.sqlite/);
+  expect(damage.warning).not.toContain("9");
 });

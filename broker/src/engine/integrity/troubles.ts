@@ -1,3 +1,4 @@
+import { isBrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 
@@ -5,6 +6,7 @@ interface Trouble {
   /** Undefined where nobody knows which group it is. */
   readonly groupId: GroupId | undefined;
   readonly reason: string;
+  readonly error?: unknown;
 }
 
 /** Readers of events (subscriptions, sessions, shares) and whole groups that are not delivered because the store cannot be read. */
@@ -44,15 +46,28 @@ export class Troubles {
 
   /** Why a group is not ready; undefined while it has no trouble. */
   reasonOf(groupId: GroupId): string | undefined {
-    const whole = this.#byGroup.get(groupId);
-    if (whole !== undefined) return whole;
-    const found = [...this.#byReader].filter(([, one]) => one.groupId === undefined || one.groupId === groupId);
+    return this.#byGroup.get(groupId) ?? this.#describe(groupId, (one) => !isOfOldEvents(one));
+  }
+
+  /** What the operator should know of a group that may be ready; undefined while there is nothing. */
+  warningOf(groupId: GroupId): string | undefined {
+    return this.#describe(groupId, isOfOldEvents);
+  }
+
+  #describe(groupId: GroupId, isMeant: (one: Trouble) => boolean): string | undefined {
+    const isOf = (one: Trouble): boolean => one.groupId === undefined || one.groupId === groupId;
+    const found = [...this.#byReader].filter(([, one]) => isOf(one) && isMeant(one));
     const [first] = found;
     if (first === undefined) return undefined;
     const [name, { reason }] = first;
     const others = found.length === 1 ? "" : ` (and ${found.length - 1} more)`;
     return `${name} is not delivered${others}: ${reason}`;
   }
+}
+
+/** Whether a reader waits for old events that only the chain has: who reads what may not take a node out of service. */
+function isOfOldEvents({ error }: Trouble): boolean {
+  return isBrokerError(error, "eventUnavailable") || isBrokerError(error, "chainUnreachable");
 }
 
 function nameOf(id: SubscriptionId): string {

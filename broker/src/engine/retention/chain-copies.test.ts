@@ -1,11 +1,13 @@
-import { expect, test } from "vitest";
+import { BrokerError } from "@stele/wire";
+import { describe, expect, test } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { EventBatch } from "../../domain/event.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
-import type { BatchPlace } from "../../ports/ledger.ts";
+import type { BlockState } from "../../ports/chain-check.ts";
+import type { BatchPlace, CommittedBatch, Ledger } from "../../ports/ledger.ts";
 import { alpha, batchOf } from "../../ports/store-examples.contract.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { ChainCopies } from "./chain-copies.ts";
@@ -30,7 +32,11 @@ test("a batch that was read lately is filled in, also if others push it out of m
   };
   const copies = new ChainCopies({ ledgers: [ledger], clock });
   const fill = (...numbers: readonly number[]) =>
-    copies.fill(defaultGroupId, batches.filter(({ blockNumber }) => numbers.includes(blockNumber)).map(dropped));
+    copies.fill(
+      defaultGroupId,
+      batches.filter(({ blockNumber }) => numbers.includes(blockNumber)).map(dropped),
+      "feed",
+    );
 
   expect(checksumsOf(await fill(0))).toEqual(checksumsOf(batches.slice(0, 1)));
   const both = fill(0, 11);
@@ -38,6 +44,95 @@ test("a batch that was read lately is filled in, also if others push it out of m
   held.resolve();
   expect(checksumsOf(await both)).toEqual(checksumsOf(batches.filter((_, block) => block === 0 || block === 11)));
   expect(asked).toEqual([0, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+/** Copies over a chain that answers places as the test says. */
+function copiesOver(answer: Ledger["readCommitted"], inspectBlock?: (block: number) => Promise<BlockState>) {
+  const clock = new VirtualClock();
+  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), isFinal: true });
+  ledger.readCommitted = answer;
+  const inspect = inspectBlock && ((_: unknown, block: number) => inspectBlock(block));
+  return { copies: new ChainCopies({ ledgers: [ledger], clock, ...(inspect && { inspectBlock: inspect }) }), clock };
+}
+
+function smallBatches(count: number): readonly EventBatch[] {
+  return Array.from({ length: count }, (_, block) =>
+    batchOf(alpha, { block, sequence: block + 1, count: 1, events: new Uint8Array(8).fill(block) }),
+  );
+}
+
+const toCommitted = (batch: EventBatch): CommittedBatch => ({
+  ...batch,
+  kind: "events-committed",
+  address: batch.publisher,
+});
+const hasPlace = (places: readonly BatchPlace[], block: number): boolean =>
+  places.some(({ blockNumber }) => blockNumber === block);
+
+describe("where the chain does not give a batch", () => {
+  const batches = smallBatches(6);
+  /** A chain that fails from a block on. */
+  const failingFrom = (block: number): Ledger["readCommitted"] =>
+    async function (places) {
+      const given = places.filter(({ blockNumber }) => blockNumber < block);
+      if (given.length === 0) throw new BrokerError("chainUnreachable", { details: "it is damaged" });
+      return batches.filter(({ blockNumber }) => hasPlace(given, blockNumber)).map(toCommitted);
+    };
+
+  test("those before it are filled in, and it is refused when it comes first", async () => {
+    const { copies } = copiesOver(failingFrom(3));
+    const wanted = batches.map(dropped);
+    expect(await copies.fill(defaultGroupId, wanted, "feed")).toEqual(batches.slice(0, 3));
+    await expect(copies.fill(defaultGroupId, wanted.slice(3), "feed")).rejects.toMatchObject({ code: 200205 });
+    const never = new AbortController().signal;
+    expect(await copies.compare(defaultGroupId, batches, never)).toEqual(batches.slice(0, 3));
+    await expect(copies.compare(defaultGroupId, batches.slice(3), never)).rejects.toMatchObject({ code: 200205 });
+  });
+
+  test("a damaged block is repaired and read again, or refused with 200208", async () => {
+    let state: BlockState = "damaged";
+    const inspected: number[] = [];
+    let answer = failingFrom(3);
+    const { copies } = copiesOver(
+      (...call) => answer(...call),
+      async (block) => {
+        inspected.push(block);
+        if (state === "repaired") answer = failingFrom(9);
+        return state;
+      },
+    );
+    const wanted = batches.slice(3).map(dropped);
+    await expect(copies.fill(defaultGroupId, wanted, "call")).rejects.toMatchObject({ code: 200208 });
+    state = "repaired";
+    expect(await copies.fill(defaultGroupId, wanted, "call")).toEqual(batches.slice(3));
+    expect(inspected).toEqual([3, 3]);
+  });
+
+  test("a whole block that lacks the batch is refused with 200209", async () => {
+    const { copies } = copiesOver(
+      async () => [],
+      async () => "intact",
+    );
+    const refused = copies.fill(defaultGroupId, batches.map(dropped), "call");
+    await expect(refused).rejects.toMatchObject({ code: 200209 });
+  });
+
+  test("a slow chain gives what it has in time, and the next read goes on from there", async () => {
+    const { copies, clock } = copiesOver(
+      (places, signal) =>
+        new Promise((resolve) => {
+          const given = batches.filter(({ blockNumber }) => hasPlace(places.slice(0, 2), blockNumber));
+          signal.addEventListener("abort", () => resolve(given.map(toCommitted)));
+        }),
+    );
+    const given: EventBatch[] = [];
+    for (let reads = 0; reads < 3; reads += 1) {
+      const page = copies.fill(defaultGroupId, batches.slice(given.length).map(dropped), "feed");
+      await clock.advance(30_000);
+      given.push(...(await page));
+    }
+    expect(given).toEqual(batches);
+  });
 });
 
 function checksumsOf(batches: readonly EventBatch[]): readonly number[] {

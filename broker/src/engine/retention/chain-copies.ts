@@ -4,14 +4,19 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { perKey } from "../../lib/per-key.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
+import type { BlockState } from "../../ports/chain-check.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CommittedBatch, Ledger } from "../../ports/ledger.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** How long the chain may take to give the events of one read, in milliseconds, with the wait for a turn. */
-const readTimeoutMs = 30_000;
-/** Reads of one group's chain for dropped events at once; the others wait. Each takes up to `readBytesMax` of events. */
-const readsMax = 4;
+/** How long the chain may take to give old events to a subscription or a session, in milliseconds, with the wait for a turn. */
+const feedTimeoutMs = 30_000;
+/** The same for a call, whose caller waits for its answer. */
+const callTimeoutMs = 10_000;
+/** The same for a comparison. */
+const compareTimeoutMs = 30_000;
+/** Reads of one group's chain for subscriptions and sessions at once, and as many for calls. Each takes up to `readBytesMax` of events. */
+const readsMax = 2;
 /** Memory for batches that were read last, in bytes: thousands of clients may ask for the same old event. */
 const recentBytesMax = 8 * 1024 * 1024;
 /** Estimated memory of a batch beside its events, in bytes. */
@@ -20,12 +25,33 @@ const overheadBytes = 512;
 export interface ChainCopiesOptions {
   readonly ledgers: readonly Ledger[];
   readonly clock: Clock;
+  /** Looks for damage in a block of a group's chain and repairs it where the index has what is lost. Undefined where the chain has no file here. */
+  readonly inspectBlock?: (groupId: GroupId, blockNumber: number) => Promise<BlockState | undefined>;
+}
+
+/** Who asks for old events: what delivers them, or a call. */
+export type Reader = "feed" | "call";
+
+interface Turns {
+  readonly semaphore: Semaphore;
+  /** How long one read may take, with the wait for its turn. */
+  readonly timeoutMs: number;
+}
+
+/** What the chain gave, by place, and why it gave no more. */
+interface Given {
+  readonly found: ReadonlyMap<string, EventBatch>;
+  readonly failure: unknown;
 }
 
 /** Gives the events that the store has dropped: the chain has them. */
 export class ChainCopies {
   readonly #options: ChainCopiesOptions;
-  readonly #turnsOf = perKey<GroupId, Semaphore>(() => new Semaphore(readsMax));
+  /** Callers and receivers have turns of their own, so that neither keeps the other waiting. */
+  readonly #turnsOf = perKey<GroupId, Readonly<Record<Reader, Turns>>>(() => ({
+    feed: { semaphore: new Semaphore(readsMax), timeoutMs: feedTimeoutMs },
+    call: { semaphore: new Semaphore(readsMax), timeoutMs: callTimeoutMs },
+  }));
   /** Least recently used first. */
   readonly #recent = new Map<string, EventBatch>();
   #recentBytes = 0;
@@ -34,67 +60,91 @@ export class ChainCopies {
     this.#options = options;
   }
 
-  /** The same batches, with the events of those that were dropped. @throws BrokerError 200205, 200209. */
-  async fill(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+  /**
+   * The same batches, with the events of those that were dropped; only the first ones where the chain does not give them all, so that whoever asks again
+   * begins behind them. @throws BrokerError 200205, 200208, 200209 if it does not give the first.
+   */
+  async fill(groupId: GroupId, batches: readonly EventBatch[], reader: Reader): Promise<readonly EventBatch[]> {
     if (!batches.some(isDropped)) return batches;
-    const read = await this.#inTurn(groupId, async (signal) => {
-      // Held here: while the chain is read, others may push it out of the memory for recent batches.
-      const recent = new Map(batches.map((batch) => [placeOf(batch), this.#findRecent(groupId, batch)]));
-      const missing = batches.filter((batch) => isDropped(batch) && recent.get(placeOf(batch)) === undefined);
-      const found = await this.#read(groupId, missing, signal);
-      return batches.map((batch) => {
-        if (!isDropped(batch)) return batch;
-        const filled = found.get(placeOf(batch)) ?? recent.get(placeOf(batch));
-        if (filled === undefined) throw notGiven(batch);
-        this.#remember(groupId, filled);
-        return filled;
-      });
-    });
-    if (read === undefined) throw tooSlow(batches);
-    return read;
-  }
-
-  /** Whether the chain gives the events of these batches as they are here. @throws BrokerError 200205, 200209 if it does not. */
-  async compare(groupId: GroupId, batches: readonly EventBatch[], parent: AbortSignal): Promise<void> {
-    const done = await this.#inTurn(groupId, (signal) => this.#read(groupId, batches, signal), parent);
-    if (done === undefined) throw tooSlow(batches);
-  }
-
-  /** Undefined if the chain takes too long, or `parent` aborts. */
-  async #inTurn<Result>(
-    groupId: GroupId,
-    read: (signal: AbortSignal) => Promise<Result>,
-    parent?: AbortSignal,
-  ): Promise<Result | undefined> {
-    using deadline = new Deadline(this.#options.clock, readTimeoutMs, parent);
+    const known = firstOf(this.#findAll(groupId, batches));
+    if (known.length === batches.length) return this.#rememberAll(groupId, known, batches);
+    const { semaphore, timeoutMs } = this.#turnsOf(groupId)[reader];
+    using deadline = new Deadline(this.#options.clock, timeoutMs);
     const { signal } = deadline;
-    const result = await this.#turnsOf(groupId).run(() => untilAborted(read(signal), signal), signal);
-    return signal.aborted ? undefined : result;
+    const result = await semaphore.run(() => this.#fill(groupId, batches, signal), signal);
+    if (result !== undefined && result.given.length > 0) return this.#rememberAll(groupId, result.given, batches);
+    throw signal.aborted ? tooSlow(batches, timeoutMs) : result?.failure;
   }
 
-  async #read(
-    groupId: GroupId,
-    batches: readonly EventBatch[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, EventBatch>> {
-    if (batches.length === 0) return new Map();
+  /**
+   * The first of these batches: those whose events the chain gives as they are here. @throws BrokerError 200205, 200208, 200209 if it does not give those
+   * of the first.
+   */
+  async compare(groupId: GroupId, batches: readonly EventBatch[], parent: AbortSignal): Promise<readonly EventBatch[]> {
+    using deadline = new Deadline(this.#options.clock, compareTimeoutMs, parent);
+    const { signal } = deadline;
+    const { found, failure } = await this.#read(groupId, batches, signal);
+    const given = firstOf(batches.map((batch) => (found.has(placeOf(batch)) ? batch : undefined)));
+    if (given.length > 0) return given;
+    throw signal.aborted ? tooSlow(batches, compareTimeoutMs) : failure;
+  }
+
+  async #fill(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal) {
+    // Held here: while the chain is read, others may push it out of the memory for recent batches.
+    const known = this.#findAll(groupId, batches);
+    const missing = batches.filter((_, index) => known[index] === undefined);
+    const { found, failure } = await this.#read(groupId, missing, signal);
+    return { given: firstOf(batches.map((batch, index) => known[index] ?? found.get(placeOf(batch)))), failure };
+  }
+
+  /** A chain with its file here may be damaged in the first block: then it is repaired, and read once more. */
+  async #read(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal): Promise<Given> {
+    const [first] = batches;
+    if (first === undefined) return { found: new Map(), failure: undefined };
+    const given = await this.#ask(groupId, batches, signal);
+    if (signal.aborted || given.found.has(placeOf(first))) return given;
+    const state = await untilAborted(this.#inspect(groupId, first), signal);
+    if (state === undefined) return given;
+    return state === "damaged" ? { ...given, failure: damaged(first) } : this.#ask(groupId, batches, signal);
+  }
+
+  /** Undefined also where the chain cannot say. */
+  async #inspect(groupId: GroupId, { blockNumber }: EventBatch): Promise<BlockState | undefined> {
+    return this.#options.inspectBlock?.(groupId, blockNumber).catch(() => undefined);
+  }
+
+  async #ask(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal): Promise<Given> {
     const ledger = this.#options.ledgers.find((one) => one.groupId === groupId);
-    const given = await askFor(batches, async () => (await ledger?.readCommitted(batches, signal)) ?? []);
-    const byPlace = new Map(given.map((one) => [placeOf(one), one]));
     const found = new Map<string, EventBatch>();
-    for (const { dropped, ...batch } of batches) {
-      const one = byPlace.get(placeOf(batch));
-      if (signal.aborted) break;
-      if (one === undefined || !isSame(one, { ...batch, ...(dropped && { dropped }) })) throw notGiven(batch);
-      found.set(placeOf(batch), { ...batch, events: one.events });
+    try {
+      const given = (await ledger?.readCommitted(batches, signal)) ?? [];
+      const byPlace = new Map(given.map((one) => [placeOf(one), one]));
+      for (const { dropped, ...batch } of batches) {
+        const one = byPlace.get(placeOf(batch));
+        if (one === undefined || !isSame(one, { ...batch, ...(dropped && { dropped }) })) continue;
+        found.set(placeOf(batch), { ...batch, events: one.events });
+      }
+      const missing = batches.find((batch) => !found.has(placeOf(batch)));
+      return { found, failure: missing && notGiven(missing) };
+    } catch (error) {
+      return { found, failure: unread(batches, error) };
     }
-    return found;
+  }
+
+  /** Undefined for those that the chain must give. */
+  #findAll(groupId: GroupId, batches: readonly EventBatch[]): readonly (EventBatch | undefined)[] {
+    return batches.map((batch) => (isDropped(batch) ? this.#findRecent(groupId, batch) : batch));
   }
 
   /** A reorganisation may have put another batch there. */
   #findRecent(groupId: GroupId, batch: EventBatch): EventBatch | undefined {
     const known = this.#recent.get(keyOf(groupId, batch));
     return known?.transactionHash === batch.transactionHash ? known : undefined;
+  }
+
+  #rememberAll(groupId: GroupId, filled: readonly EventBatch[], batches: readonly EventBatch[]): readonly EventBatch[] {
+    for (const [index, batch] of filled.entries()) if (batch !== batches[index]) this.#remember(groupId, batch);
+    return filled;
   }
 
   #remember(groupId: GroupId, batch: EventBatch): void {
@@ -143,19 +193,26 @@ function isSame(given: CommittedBatch, { dropped, ...batch }: EventBatch): boole
   return given.events.byteLength === byteCount && checksumOfBytes(given.events) === checksum;
 }
 
-/** @throws the ledger's error, with the reason why the chain was asked. */
-async function askFor<Result>(batches: readonly EventBatch[], ask: () => Promise<Result>): Promise<Result> {
-  try {
-    return await ask();
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const reason = message.replace(`${errorCatalogue.chainUnreachable.message}: `, "");
-    throw new BrokerError("chainUnreachable", { details: `${whyAsked(batches)}: ${reason}`, cause: error });
-  }
+/** Those before the first that is missing. */
+function firstOf(batches: readonly (EventBatch | undefined)[]): readonly EventBatch[] {
+  const missing = batches.indexOf(undefined);
+  return batches.slice(0, missing < 0 ? batches.length : missing).filter((one) => one !== undefined);
 }
 
-function tooSlow(batches: readonly EventBatch[]): BrokerError {
-  const details = `${whyAsked(batches)}: no answer within ${readTimeoutMs / 1000} s`;
+/** The ledger's error, with the reason why the chain was asked. */
+function unread(batches: readonly EventBatch[], error: unknown): BrokerError {
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = message.replace(`${errorCatalogue.chainUnreachable.message}: `, "");
+  return new BrokerError("chainUnreachable", { details: `${whyAsked(batches)}: ${reason}`, cause: error });
+}
+
+function damaged({ blockNumber }: EventBatch): BrokerError {
+  const details = `block ${blockNumber}, or the next one, is damaged in the chain's file; health says what to restore`;
+  return new BrokerError("indexDamaged", { details });
+}
+
+function tooSlow(batches: readonly EventBatch[], timeoutMs: number): BrokerError {
+  const details = `${whyAsked(batches)}: no answer within ${timeoutMs / 1000} s`;
   return new BrokerError("chainUnreachable", { details });
 }
 

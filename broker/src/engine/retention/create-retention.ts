@@ -1,3 +1,4 @@
+import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMendedStore, type MendedStoreOptions } from "../integrity/mended-store.ts";
@@ -12,14 +13,14 @@ export interface EventReads {
   /** Leaves them out: for those who check the store, and for those who must not keep others waiting while the chain answers. */
   readonly keptStore: Store;
   readonly copies: ChainCopies;
-  /** Gives the events that `keptStore` leaves out. */
-  readonly fill: ChainCopies["fill"];
+  /** Gives subscriptions and sessions the events that `keptStore` leaves out. */
+  readonly fill: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
 }
 
 export function createReads(store: Store, options: ChainCopiesOptions & MendedStoreOptions): EventReads {
   const keptStore = createMendedStore(store, options);
   const copies = new ChainCopies(options);
-  const fill: ChainCopies["fill"] = (groupId, batches) => copies.fill(groupId, batches);
+  const fill: EventReads["fill"] = (groupId, batches) => copies.fill(groupId, batches, "feed");
   return { store: createFilledStore(keptStore, copies), keptStore, copies, fill };
 }
 

@@ -8,9 +8,9 @@ export function createFilledStore(store: Store, copies: Pick<ChainCopies, "fill"
   const own: Own = {
     findBatch: async (groupId, event) => {
       const batch = await store.findBatch(groupId, event);
-      return batch && (await copies.fill(groupId, [batch]))[0];
+      return batch && (await copies.fill(groupId, [batch], "call"))[0];
     },
-    readBatches: async (groupId, range) => copies.fill(groupId, await store.readBatches(groupId, range)),
+    readBatches: async (groupId, range) => copies.fill(groupId, await store.readBatches(groupId, range), "call"),
   };
   return new Proxy(store, { get: (_, name) => Reflect.get(own, name) ?? bound(store, name) });
 }

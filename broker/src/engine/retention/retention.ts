@@ -35,7 +35,7 @@ export interface RetentionOptions {
   /** One that mends what it reads, and fills in nothing. */
   readonly store: Pick<Store, "findHead" | "readBatches" | "dropEvents">;
   readonly copies: Pick<ChainCopies, "compare">;
-  readonly times: Pick<BlockTimes, "findBlockAt">;
+  readonly times: Pick<BlockTimes, "findBlockAt" | "get">;
   /** Whether this node drops. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
@@ -88,10 +88,12 @@ export class Retention {
 
   async #round(retentionMs: number, signal: AbortSignal): Promise<void> {
     const { store, groupId, ledger, times, clock, isDue } = this.#options;
-    const head = await store.findHead(groupId);
-    const last = (head?.blockNumber ?? -1) - (ledger.isFinal ? 0 : reorganisationBlocksMax);
+    const { blockNumber = -1 } = (await store.findHead(groupId)) ?? {};
+    const last = blockNumber - (ledger.isFinal ? 0 : reorganisationBlocksMax);
     if (last < 0) return;
-    const end = await times.findBlockAt(clock.now() - retentionMs, last, signal);
+    // A clock that runs ahead must not drop every copy: events count as old by the clock and by the chain.
+    const now = Math.min(clock.now(), await times.get(blockNumber, signal));
+    const end = await times.findBlockAt(now - retentionMs, last, signal);
     if (end === 0) return;
     const upTo = endOfBlock(end - 1);
     for (let after = await this.#findKept(end); !signal.aborted && isDue(); ) {
@@ -124,11 +126,12 @@ export class Retention {
     const last = batches.at(-1);
     if (last === undefined) return undefined;
     const kept = batches.filter(({ dropped, events }) => dropped === undefined && events.length > 0);
-    if (kept.length > 0) await copies.compare(groupId, kept, signal);
-    const gone = kept.length === 0 ? [] : await store.dropEvents(groupId, kept);
+    const given = kept.length === 0 ? [] : await copies.compare(groupId, kept, signal);
+    const gone = given.length === 0 ? [] : await store.dropEvents(groupId, given);
+    const done = given.length === kept.length ? last : (given.at(-1) ?? last);
     const bytes = gone.reduce((sum, { events }) => sum + events.length, 0);
-    metrics.eventsDropped(groupId, { batches: gone.length, bytes, block: last.blockNumber });
-    return advance(last.firstPosition, last.count - 1);
+    metrics.eventsDropped(groupId, { batches: gone.length, bytes, block: done.blockNumber });
+    return advance(done.firstPosition, done.count - 1);
   }
 
   #read(

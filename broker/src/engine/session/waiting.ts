@@ -9,7 +9,10 @@ import type { EngineLimits } from "../limits.ts";
 
 /** What health says of readers that are stuck, by their names. */
 export interface ReaderTroubles {
-  noteReader(name: string, trouble: { readonly groupId: GroupId; readonly reason: string }): void;
+  noteReader(
+    name: string,
+    trouble: { readonly groupId: GroupId; readonly reason: string; readonly error: unknown },
+  ): void;
   clearReader(name: string): void;
 }
 
@@ -99,7 +102,7 @@ export class Waiting {
   #failed(what: string, error: unknown): void {
     const { groupId, troubles } = this.#parts;
     const reason = error instanceof Error ? error.message : String(error);
-    troubles.noteReader(this.#keyOf(what), { groupId, reason });
+    troubles.noteReader(this.#keyOf(what), { groupId, reason, error });
     this.#trouble.failed(error);
   }
 

@@ -56,6 +56,8 @@ export class TestEngine {
   deliveries: "active" | "paused";
   /** Takes the place of the ledger's readCommitted. */
   readCommitted: Ledger["readCommitted"] | undefined;
+  /** The ledger's own. */
+  readFromLedger: Ledger["readCommitted"] = async () => [];
   /** Whether the ledger says that what was sent before is settled. */
   settles = true;
   readonly #options: TestEngineOptions;
@@ -133,8 +135,8 @@ export class TestEngine {
       return findBlockHash(blockNumber, signal);
     };
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
-    const readCommitted = ledger.readCommitted.bind(ledger);
-    ledger.readCommitted = (places, signal) => (this.readCommitted ?? readCommitted)(places, signal);
+    this.readFromLedger = ledger.readCommitted.bind(ledger);
+    ledger.readCommitted = (places, signal) => (this.readCommitted ?? this.readFromLedger)(places, signal);
     const settled = ledger.settled.bind(ledger);
     ledger.settled = async (sender, signal) => (this.settles ? settled(sender, signal) : undefined);
     return createBroker({

@@ -101,6 +101,34 @@ test("leaves out what the endpoint has pruned, and gives the rest", async () => 
   provider.current = passAll;
 });
 
+test("where the chain is in this process and a block is damaged, those before it are given, and it alone is refused", async () => {
+  const place = committed[10];
+  provider.readBlocks = async ({ from, to }) => {
+    if (place !== undefined && from <= place.blockNumber && place.blockNumber <= to) throw new Error("block damaged");
+    return chain.readBlocks({ from, to });
+  };
+  expect(await ledger.readCommitted(committed, never)).toEqual(committed.slice(0, 10));
+  await expect(ledger.readCommitted(committed.slice(10), never)).rejects.toMatchObject({ code: 200205 });
+  expect(await ledger.readCommitted(committed.slice(11), never)).toEqual(committed.slice(11));
+  delete provider.readBlocks;
+});
+
+test("a chain that hangs ends a read when it is aborted, with what came before", async () => {
+  const some = [0, 40, 80].flatMap((index) => committed[index] ?? []);
+  const stop = new AbortController();
+  let requests = 0;
+  provider.current = async (request, pass) => {
+    if (request.method !== "eth_getLogs") return pass();
+    requests += 1;
+    if (requests === 1) return pass();
+    stop.abort();
+    return new Promise(() => {});
+  };
+  expect(await ledger.readCommitted(some, stop.signal)).toEqual(some.slice(0, 1));
+  expect(requests).toBe(2);
+  provider.current = passAll;
+});
+
 test("an endpoint that says that it has pruned is a failure with 200205", async () => {
   provider.current = async (request, pass) => {
     if (request.method === "eth_getLogs") throw Object.assign(new Error("pruned history unavailable"), { code: 4444 });

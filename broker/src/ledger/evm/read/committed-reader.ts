@@ -1,4 +1,5 @@
 import type { Address } from "../../../domain/topic.ts";
+import { unlessAborted } from "../../../lib/unless-aborted.ts";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
@@ -39,31 +40,39 @@ export class CommittedReader {
   async read(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
     const wanted = new Set(places.map(keyOf));
     const found: CommittedBatch[] = [];
-    for (const range of rangesOf(places)) {
-      for (const log of await this.#readLogs(range, signal)) {
-        if (signal.aborted) return found;
+    try {
+      for await (const log of this.#readAll(places, signal)) {
+        if (signal.aborted) break;
         if (!wanted.has(keyOf(log))) continue;
         await this.#slices.pause();
         const batch = this.#toBatch(log);
         if (batch !== undefined) found.push(batch);
       }
+    } catch (error) {
+      if (found.length === 0) throw error;
     }
     return found;
   }
 
-  /** Reads half of a range at a time where an endpoint refuses the whole. */
-  async #readLogs(range: BlockRange, signal: AbortSignal): Promise<readonly ContractLog[]> {
-    if (signal.aborted) return [];
-    const held = await this.#readHeld(range);
-    if (held !== undefined) return held;
+  async *#readAll(places: readonly BatchPlace[], signal: AbortSignal): AsyncGenerator<ContractLog> {
+    for (const range of rangesOf(places)) yield* this.#readLogs(range, signal);
+  }
+
+  /** Reads half of a range at a time where the chain does not give the whole. */
+  async *#readLogs(range: BlockRange, signal: AbortSignal): AsyncGenerator<ContractLog> {
+    if (signal.aborted) return;
     try {
-      return await this.#ask(range);
+      yield* (await unlessAborted(this.#readRange(range), [signal])) ?? [];
     } catch (error) {
       if (range.from === range.to || !(error instanceof RpcFailure) || error.kind === "unreached") throw error;
       const middle = (range.from + range.to) >>> 1;
-      const first = await this.#readLogs({ from: range.from, to: middle }, signal);
-      return [...first, ...(await this.#readLogs({ from: middle + 1, to: range.to }, signal))];
+      yield* this.#readLogs({ from: range.from, to: middle }, signal);
+      yield* this.#readLogs({ from: middle + 1, to: range.to }, signal);
     }
+  }
+
+  async #readRange(range: BlockRange): Promise<readonly ContractLog[]> {
+    return (await this.#readHeld(range)) ?? this.#ask(range);
   }
 
   /** From a chain in this process, which hands over a part at a time; undefined for other chains. */

@@ -12,6 +12,8 @@ export const passAll: Interceptor = async (_, pass) => pass();
 export class InterceptedProvider implements EvmProvider {
   current: Interceptor = passAll;
   isSilent = false;
+  /** What a chain in this process hands over; an endpoint has none. */
+  readBlocks?: NonNullable<EvmProvider["readBlocks"]>;
   readonly #provider: EvmProvider;
   readonly #listeners = new Map<(message: unknown) => void, (message: unknown) => void>();
 
