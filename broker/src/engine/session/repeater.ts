@@ -32,7 +32,7 @@ export class Repeater {
   ): Promise<boolean> {
     const { reads, window, waiting, giver, filtersOf, onVanished } = this.#parts;
     const { retainedReads, mayReceive } = reads;
-    const find = (): Promise<Event | undefined> => retainedReads.find(reads, entry);
+    const find = (): Promise<Event | undefined> => retainedReads.find(reads, entry, signal);
     const event = await waiting.untilDone({ what: stuck.repeated, signal }, find);
     while (!signal.aborted && !hasRoom(connection)) await waiting.woken();
     if (signal.aborted) return false;

@@ -9,6 +9,7 @@ import type { RetainedEvent, Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
+import { untilAborted } from "../time.ts";
 
 /** Estimated memory of a kept event beside its content and extensions, in bytes. */
 const overheadBytes = 512;
@@ -24,6 +25,11 @@ export interface RetainedReadsParts {
   /** Gives the events that the store has dropped. */
   readonly fill: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly limits: Pick<EngineLimits, "feedReadsMax" | "recentBytesMax">;
+}
+
+interface IndexReader {
+  readonly groupId: GroupId;
+  readonly progress: IndexProgress;
 }
 
 interface KeptEvent {
@@ -56,8 +62,12 @@ export class RetainedReads {
     return this.#semaphore.run(() => this.#parts.store.listRetained(groupId, page), signal);
   }
 
-  /** Undefined where it is no longer on the chain. @throws what the store throws. */
-  find({ groupId, progress }: { readonly groupId: GroupId; readonly progress: IndexProgress }, place: EventPlace) {
+  /** Undefined where it is no longer on the chain, or if `signal` aborts first. @throws what the store throws. */
+  find(reader: IndexReader, place: EventPlace, signal: CancelSignal): Promise<Event | undefined> {
+    return untilAborted(this.#find(reader, place), signal);
+  }
+
+  #find({ groupId, progress }: IndexReader, place: EventPlace): Promise<Event | undefined> {
     // After a rollback, another event may have the position.
     const key = `${groupId} ${progress.version} ${place.position}`;
     const kept = this.#kept.get(key);

@@ -97,7 +97,8 @@ export class RetainedEvents {
     for (let [scan] = this.#scans; scan !== undefined && !signal.aborted; [scan] = this.#scans) {
       const [place] = scan.places;
       if (place !== undefined) {
-        const event = await this.#find(place);
+        const event = await this.#find(place, signal);
+        if (signal.aborted) return undefined;
         if (event !== undefined && scan.places[0] === place && this.#scans[0] === scan) {
           return { event, filter: scan.filter };
         }
@@ -117,9 +118,9 @@ export class RetainedEvents {
   }
 
   /** Undefined where it is no longer on the chain, or the client may no longer receive it. */
-  async #find(place: RetainedEvent): Promise<Event | undefined> {
+  async #find(place: RetainedEvent, signal: CancelSignal): Promise<Event | undefined> {
     if (!this.#parts.mayReceive(place.topic)) return undefined;
-    const event = await this.#parts.retainedReads.find(this.#parts, place);
+    const event = await this.#parts.retainedReads.find(this.#parts, place, signal);
     return event !== undefined && isMarkedRetained(event, this.#parts.extensionPrefix) ? event : undefined;
   }
 

@@ -204,7 +204,7 @@ export class Share implements Interest {
     const places = await this.#parts.store.sessions.listReturned(plan.id, returnedReadMax);
     if (places.length === returnedReadMax) this.#mayHaveReturned = true;
     for (const place of places) {
-      const find = (): Promise<Event | undefined> => this.#parts.retainedReads.find(this.#parts, place);
+      const find = (): Promise<Event | undefined> => this.#parts.retainedReads.find(this.#parts, place, signal);
       const event = await this.#waiting.untilDone({ what: stuck.handedBack, signal }, find);
       if (signal.aborted) return;
       if (event === undefined) plan.drop(place.position);
