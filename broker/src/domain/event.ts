@@ -51,6 +51,11 @@ export interface EventBatch {
   readonly dropped?: DroppedEvents;
 }
 
+/** Bytes of a batch's events, also where the store has dropped its copy. */
+export function eventBytesOf({ events, dropped }: Pick<EventBatch, "events" | "dropped">): number {
+  return dropped?.byteCount ?? events.byteLength;
+}
+
 /** How the events that a store has dropped can be recognised. */
 export interface DroppedEvents {
   readonly byteCount: number;

@@ -5,6 +5,17 @@ import { advance } from "../domain/position.ts";
 /** Decoded events by batch: all readers of a batch share one decoding, for as long as the batch is referenced. */
 const decoded = new WeakMap<EventBatch, readonly Event[]>();
 
+/** Where an event is. */
+export type EventPlace = Pick<Event, "topic" | "blockNumber" | "sequence" | "position">;
+
+/** The place of one event of a batch, also where the store has dropped its events; undefined beyond its end. */
+export function placeIn(batch: EventBatch, index: number): EventPlace | undefined {
+  if (index < 0 || index >= batch.count) return undefined;
+  const { topic, blockNumber } = batch;
+  const position = advance(batch.firstPosition, index);
+  return { topic, blockNumber, sequence: batch.firstSequence + index, position };
+}
+
 /** The events of a batch, in order. Its bytes were checked when it was indexed. */
 export function eventsOf(batch: EventBatch): readonly Event[] {
   const known = decoded.get(batch);

@@ -4,7 +4,7 @@ import { createOrders } from "./operate/audited-orders.ts";
 import { AuditedOperator } from "./operate/audited-operator.ts";
 import { BlockFinder } from "./operate/block-finder.ts";
 import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
-import { Places } from "./operate/places.ts";
+import { Places, type PlacesOptions } from "./operate/places.ts";
 import { RoleOrders, type RoleOrdersOptions } from "./operate/role-orders.ts";
 import { SessionFinder, type SessionFinderOptions } from "./operate/session-finder.ts";
 import { SubscriptionFinder, type SubscriptionFinderOptions } from "./operate/subscription-finder.ts";
@@ -16,7 +16,8 @@ type Parts = SubscriptionFinderOptions &
   Omit<SubscriptionOperatorOptions, "places" | "listNodes"> &
   Omit<GuardedOperatorOptions, "finder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions" | "listNodes"> &
   SessionFinderOptions &
-  TopicFinderOptions;
+  TopicFinderOptions &
+  PlacesOptions;
 
 interface OperatorParts extends Parts {
   readonly events: EventQuery;

@@ -1,6 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import { blockOf, endOfBlock, positionZero } from "../../domain/position.ts";
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, eventBytesOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
@@ -22,7 +22,8 @@ const blocksReadMax = 2 ** 20;
 const blockReadsMax = 64;
 
 export interface BlockFinderOptions {
-  readonly store: Pick<Store, "readBatches">;
+  /** The store as it is: what the chain has is not read for a list. */
+  readonly keptStore: Pick<Store, "readBatches">;
   readonly groups: Groups;
   readonly eventIds: EventIds;
 }
@@ -71,13 +72,13 @@ export class BlockFinder {
   async #read(groupId: GroupId, { first, last }: Stretch) {
     const after = first === 0 ? positionZero : endOfBlock(first - 1);
     const bounds = { batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
-    const batches = await this.#options.store.readBatches(groupId, {
+    const batches = await this.#options.keptStore.readBatches(groupId, {
       after,
       upTo: endOfBlock(last),
       topic: undefined,
       ...bounds,
     });
-    const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
+    const bytes = batches.reduce((sum, batch) => sum + eventBytesOf(batch), 0);
     return { batches, isCut: batches.length >= batchesReadMax || bytes >= batchBytesReadMax };
   }
 

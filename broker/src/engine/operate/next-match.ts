@@ -1,12 +1,11 @@
 import { BrokerError } from "@stele/wire";
-import type { Event } from "../../domain/event.ts";
 import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
-import { eventsOf } from "../batch-events.ts";
+import { type EventPlace, placeIn } from "../batch-events.ts";
 
 /** Reads in search of the event that an order skips, each of up to 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
@@ -15,6 +14,7 @@ const matchReadsMax = 1_000;
 export const lookReadsMax = 16;
 
 export interface NextMatchParts {
+  /** The content of events is not read, so it may be one that leaves out those that were dropped. */
   readonly store: Pick<Store, "findHead" | "readBatches">;
   readonly slices: Pauses;
   /** Reads in search of it. */
@@ -25,7 +25,7 @@ export interface NextMatchParts {
 export async function findNextMatch(
   { store, slices, readsMax = matchReadsMax }: NextMatchParts,
   { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
-): Promise<Event | undefined> {
+): Promise<EventPlace | undefined> {
   const head = await store.findHead(groupId);
   const upTo = endOfBlock(Math.max(0, head?.blockNumber ?? 0));
   const topic = isPattern(filter) ? undefined : parseTopicName(filter);
@@ -35,7 +35,7 @@ export async function findNextMatch(
     const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
     for (const batch of batches) {
       if (!matchesFilter(filter, batch.topic)) continue;
-      const found = eventsOf(batch).find(({ position }) => position > cursor);
+      const found = placeIn(batch, Math.max(0, cursor + 1 - batch.firstPosition));
       if (found !== undefined) return found;
     }
     const last = batches.at(-1);

@@ -4,13 +4,14 @@ import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
-import { eventsOf } from "../batch-events.ts";
+import { placeIn } from "../batch-events.ts";
 import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { PlaceOrder } from "./calls.ts";
 
 export interface PlacesOptions {
-  readonly store: Pick<Store, "findBatch">;
+  /** The store as it is: a place needs no content. */
+  readonly keptStore: Pick<Store, "findBatch">;
   readonly events: EventQuery;
 }
 
@@ -35,7 +36,7 @@ export class Places {
     if (place === "OFFSET_FIRST") return { before: positionZero, after: positionZero };
     const head = Math.max(0, (await group.findHead())?.blockNumber ?? 0);
     if (place === "OFFSET_LAST") return { before: endOfBlock(head), after: endOfBlock(head) };
-    if (typeof place === "string") return around((await this.#options.events.get(group, place)).position);
+    if (typeof place === "string") return around((await this.#options.events.getPlace(group, place)).position);
     if ("sequence" in place) return this.#ofSequence(place.sequence, filter, group);
     const block = await group.times.findBlockAt(place.time, head);
     const start = block === 0 ? positionZero : endOfBlock(block - 1);
@@ -49,8 +50,8 @@ export class Places {
       throw new BrokerError("parameterInvalid", { details });
     }
     const place = { topic: parseTopicName(filter), sequence };
-    const batch = await this.#options.store.findBatch(group.id, place);
-    const event = batch && eventsOf(batch)[sequence - batch.firstSequence];
+    const batch = await this.#options.keptStore.findBatch(group.id, place);
+    const event = batch && placeIn(batch, sequence - batch.firstSequence);
     if (event !== undefined) return around(event.position);
     throw new BrokerError("eventNotExist", { details: `${quote(filter)} has no event with the sequence ${sequence}` });
   }

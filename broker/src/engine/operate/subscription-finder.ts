@@ -18,7 +18,7 @@ import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
 import type { Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
-import { findNextMatch, lookReadsMax } from "./next-match.ts";
+import { findNextMatch, lookReadsMax, type NextMatchParts } from "./next-match.ts";
 
 /** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
 const rowsSearchedMax = 1_000;
@@ -28,6 +28,8 @@ const rowsReadMax = 500;
 
 export interface SubscriptionFinderOptions {
   readonly store: Store;
+  /** The store as it is, without the events that it has dropped. */
+  readonly keptStore: NextMatchParts["store"];
   readonly groups: Groups;
   readonly clock: Clock;
   readonly workers: DeliveryWorkers;
@@ -121,7 +123,7 @@ export class SubscriptionFinder {
     const { groups } = this.#options;
     const group = groups.find(subscription.groupId);
     if (lag === 0 || group === undefined) return undefined;
-    const parts = { ...this.#options, slices, readsMax: lookReadsMax };
+    const parts = { store: this.#options.keptStore, slices, readsMax: lookReadsMax };
     const event = await findNextMatch(parts, subscription).catch(() => undefined);
     return event && group.times.find(event.blockNumber);
   }

@@ -41,6 +41,8 @@ const attemptGraceMs = 1_000;
 
 export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omit<DeadLetterOrdersOptions, "access"> {
   readonly store: Store;
+  /** The store as it is, without the events that it has dropped. */
+  readonly keptStore: Pick<Store, "findHead" | "readBatches">;
   readonly groups: Groups;
   readonly logger: Logger;
   readonly access: DeliveryChangesOptions["access"] & DeadLetterOrdersOptions["access"];
@@ -277,7 +279,7 @@ export class SubscriptionOperator {
     }
     if (order.kind !== "skip") return undefined;
     if (order.to === undefined) {
-      return (await findNextMatch({ ...this.#options, slices }, current))?.position ?? current.cursor;
+      return (await findNextMatch({ store: this.#options.keptStore, slices }, current))?.position ?? current.cursor;
     }
     const { after } = await places.find(order.to, current, group);
     if (after >= current.cursor) return after;

@@ -4,6 +4,7 @@ import { positionZero } from "../../domain/position.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { BrokerError, encodedBytes, quote } from "@stele/wire";
 import type { Pauses } from "../../lib/time-slices.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -23,8 +24,12 @@ const pageBytesMax = 2 ** 20;
 /** Sequences without an event in a row that a page of events passes; it ends there. */
 const gapReadsMax = 64;
 
+/** How long one page of events may take, in milliseconds, with a chain that gives old events slowly: then it ends early. */
+const pageTimeMsMax = 10_000;
+
 export interface TopicFinderOptions {
   readonly store: Store;
+  readonly clock: Clock;
   readonly groups: Groups;
   readonly eventIds: EventIds;
 }
@@ -75,9 +80,10 @@ export class TopicFinder {
     return { topic, events, subscriptions: await this.#countSubscriptions(topic, { groupId: group.id, slices }) };
   }
 
-  /** Newest first. A page ends early where its events are large, and where the index skipped many sequences. @throws BrokerError 100101. */
+  /** Newest first. A page ends early where its events are large, old and the chain is slow, and where the index skipped many sequences. @throws BrokerError 100101. */
   async listEvents({ topic: name, groupId, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {
-    const { store, groups, eventIds } = this.#options;
+    const { store, groups, eventIds, clock } = this.#options;
+    const startedAt = clock.monotonic();
     const group = groups.getAny(groupId);
     const topic = await group.getTopic(parseTopicName(name));
     const items: PlacedEvent[] = [];
@@ -99,6 +105,7 @@ export class TopicFinder {
         items.push({ ...event, batch, eventId: eventIds.of(event) });
         sequence -= 1;
       }
+      if (clock.monotonic() - startedAt >= pageTimeMsMax) break;
     }
     return { items, next: sequence > 0 ? String(sequence + 1) : undefined };
   }

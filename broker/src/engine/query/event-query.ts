@@ -2,17 +2,20 @@ import { BrokerError, parseEventId, quote } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
-import { eventsOf } from "../batch-events.ts";
+import { type EventPlace, eventsOf, placeIn } from "../batch-events.ts";
 import type { EventResult } from "../broker.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Group } from "../group.ts";
 
 export interface EventQueryOptions {
   readonly store: Store;
+  /** The store as it is, without the events that it has dropped. */
+  readonly keptStore: Pick<Store, "findBatch">;
   readonly eventIds: EventIds;
 }
 
 type MayFind = (topic: TopicName) => boolean;
+type Find<Found> = (place: Pick<Event, "topic" | "sequence">) => Promise<Found | undefined>;
 
 /** Finds events by their identifiers. */
 export class EventQuery {
@@ -24,11 +27,33 @@ export class EventQuery {
 
   /** An event of a topic that `mayFind` refuses does not exist. @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
   async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventResult> {
+    const find: Find<Event> = async (place) => {
+      const batch = await this.#options.store.findBatch(group.id, place);
+      return batch === undefined ? undefined : eventsOf(batch)[place.sequence - batch.firstSequence];
+    };
+    const event = await this.#search(group, eventId, { mayFind, find });
+    return { ...event, eventId: this.#options.eventIds.of(event) };
+  }
+
+  /** Where an event is, for which the chain is never asked. @throws BrokerError as {@link get}. */
+  getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
+    const find: Find<EventPlace> = async (place) => {
+      const batch = await this.#options.keptStore.findBatch(group.id, place);
+      return batch && placeIn(batch, place.sequence - batch.firstSequence);
+    };
+    return this.#search(group, eventId, { mayFind, find });
+  }
+
+  async #search<Found extends EventPlace>(
+    group: Group,
+    eventId: string,
+    { mayFind, find }: { readonly mayFind: MayFind; readonly find: Find<Found> },
+  ): Promise<Found> {
     const { topicDigest, sequence, blockNumber } = parseEventId(eventId);
     for (const topic of await this.#options.store.findTopicsByDigest(group.id, topicDigest)) {
       if (!mayFind(topic.name)) continue;
-      const event = await this.#find(group, { topic: topic.name, sequence });
-      if (event?.blockNumber === blockNumber) return { ...event, eventId: this.#options.eventIds.of(event) };
+      const found = await find({ topic: topic.name, sequence });
+      if (found?.blockNumber === blockNumber) return found;
     }
     const vanished = await this.#options.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
     if (vanished !== undefined && mayFind(vanished.topic)) {
@@ -40,10 +65,5 @@ export class EventQuery {
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
     throw new BrokerError("eventNotExist", { details: quote(eventId) });
-  }
-
-  async #find(group: Group, place: Pick<Event, "topic" | "sequence">): Promise<Event | undefined> {
-    const batch = await this.#options.store.findBatch(group.id, place);
-    return batch === undefined ? undefined : eventsOf(batch)[place.sequence - batch.firstSequence];
   }
 }

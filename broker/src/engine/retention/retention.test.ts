@@ -5,6 +5,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import type { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
 const topic = parseTopicName("orders");
@@ -48,6 +49,12 @@ async function passTime(own: TestEngine, durationMs: number): Promise<void> {
   await own.clock.advance(durationMs);
   own.chain.sealEmpty();
   await own.clock.advance(2 * minuteMs);
+}
+
+/** The result of an order, which waits for the worker to stop. */
+async function settled<Result>(own: TestEngine, order: Promise<Result>): Promise<Result> {
+  await own.clock.advance(1_000);
+  return order;
 }
 
 /** A chain that does not answer. */
@@ -191,6 +198,44 @@ test("while the chain hangs, calls for old events do not keep old events from su
   expect(own.sink.attempts.map(({ eventId }) => eventId)).toEqual(eventIds);
   for (const release of waiting) release();
   await reading;
+});
+
+test("while the chain hangs, operators skip and replay, see blocks and waiting events, and clients subscribe from an old event", async () => {
+  const { engine: own, eventIds } = await startOld();
+  await passTime(own, 2 * retentionMs);
+  own.readCommitted = hangs;
+  const { operator } = own.broker;
+  const id = await own.subscribe(topic, { offset: eventIds[2] });
+  const skip = (to?: { readonly sequence: number }) =>
+    operator.orderSubscription(testCaller, id, { order: { kind: "skip", to }, isDryRun: false });
+  expect(await settled(own, skip())).toEqual({ id, events: 1 });
+  expect(await settled(own, skip({ sequence: 6 }))).toEqual({ id, events: 2 });
+  const from = eventIds[1] ?? "";
+  const replay = operator.orderSubscription(testCaller, id, { order: { kind: "replay", from }, isDryRun: false });
+  expect(await settled(own, replay)).toEqual({ id, events: 5 });
+  expect((await operator.getSubscription(testCaller, id)).waitingSince).toBeGreaterThan(0);
+  const { items } = await operator.listBlocks(testCaller, undefined, { after: undefined, limit: 50 });
+  expect(items.map(({ batches }) => batches[0]?.firstEventId)).toEqual(eventIds.toReversed());
+  expect(items.every(({ batches }) => batches.every(({ batch }) => batch.dropped !== undefined))).toBe(true);
+});
+
+test("while the chain is slow, a page of old events ends early, and the next goes on", async () => {
+  const { engine: own, eventIds } = await startOld();
+  await passTime(own, 2 * retentionMs);
+  own.readCommitted = async (places, signal) => {
+    await new Promise<void>((resolve) => own.clock.after(4_000, resolve));
+    return own.readFromLedger(places, signal);
+  };
+  const seen: string[] = [];
+  for (let before: number | undefined, pages = 0; pages < 4; pages += 1) {
+    const page = own.broker.operator.listEvents(testCaller, { topic, groupId: undefined, before, limit: 50 });
+    await own.clock.advance(20_000);
+    const { items, next } = await page;
+    seen.push(...items.map(({ eventId }) => eventId));
+    before = Number(next);
+    if (next === undefined) break;
+  }
+  expect(seen).toEqual(eventIds.toReversed());
 });
 
 test("a stop does not wait for a chain that hangs while it is compared", async () => {

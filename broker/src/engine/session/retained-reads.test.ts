@@ -20,7 +20,7 @@ test("a read that waits for the chain ends when it is aborted, and the event sta
   const asked = createDeferred<void>();
   const answered = createDeferred<void>();
   const retainedReads = new RetainedReads({
-    store: { listRetained: async () => [{ topic: alpha, position }], readBatches: async () => [batch] },
+    store: { listRetained: async () => [{ topic: alpha, position, sequence: 1 }], readBatches: async () => [batch] },
     fill: async (_, batches) => {
       asked.resolve();
       await answered.promise;

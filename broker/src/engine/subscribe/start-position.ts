@@ -25,5 +25,5 @@ export async function findStartPosition(
   if (offset === "OFFSET_FIRST") return { position: positionZero, generation };
   if (offset === undefined || offset === "OFFSET_LAST")
     return { position: endOfBlock(Math.max(0, head?.blockNumber ?? 0)), generation };
-  return { position: (await events.get(group, offset, mayFind)).position, generation };
+  return { position: (await events.getPlace(group, offset, mayFind)).position, generation };
 }

@@ -15,6 +15,7 @@ import type {
 import { toBrokerError } from "@stele/wire";
 import type { DeadLetter } from "../../../domain/dead-letter.ts";
 import type { DeliveryOptions } from "../../../domain/delivery-options.ts";
+import { eventBytesOf } from "../../../domain/event.ts";
 import { blockOf } from "../../../domain/position.ts";
 import { withoutSecrets } from "../../../domain/receiver.ts";
 import { readSecrets } from "../../../domain/signing-secret.ts";
@@ -157,7 +158,7 @@ export function toBlock({ block, isCut, batches }: BlockView): AdminBlock {
       firstSequence: batch.firstSequence,
       firstEventId,
       count: batch.count,
-      bytes: batch.events.byteLength,
+      bytes: eventBytesOf(batch),
       transactionHash: batch.transactionHash,
       logIndex: batch.logIndex,
       publisher: batch.publisher,
