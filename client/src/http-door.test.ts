@@ -14,6 +14,10 @@ function answering(answer: (request: Request) => Response) {
   return { requests, fetch };
 }
 
+function hangs(): Promise<string> {
+  return new Promise(() => {});
+}
+
 describe("a client", () => {
   it("does not follow a redirect, and names the server that it leads to", async () => {
     const headers = { location: "https://other.example/jsonrpc" };
@@ -36,6 +40,22 @@ describe("a client", () => {
     };
     await new Stele({ url, fetch, key }).publish("t", "x", { once: true });
     expect(requests.map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer fresh"]);
+  });
+
+  it("waits no longer than its time limit for a function of the key that hangs", async () => {
+    const { requests, fetch } = answering(() => new Response());
+    const call = new Stele({ url, fetch, key: hangs, timeoutMs: 10, retries: 0 }).exist("t");
+    await expect(call).rejects.toMatchObject({ retry: true, message: expect.stringContaining("in time") });
+    expect(requests).toEqual([]);
+  });
+
+  it.each([
+    ["a call", (stele: Stele, signal: AbortSignal) => stele.exist("t", { signal })],
+    ["a tail", (stele: Stele, signal: AbortSignal) => stele.subscribe("t", { signal }).opened()],
+  ])("ends %s with its signal although fetch goes on", async (_what, begin) => {
+    const ending = new AbortController();
+    const fetch: typeof globalThis.fetch = () => new Promise(() => ending.abort(new Error("the end")));
+    await expect(begin(new Stele({ url, fetch }), ending.signal)).rejects.toThrow("the end");
   });
 
   it("shows no key that a header cannot carry", async () => {

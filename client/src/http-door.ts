@@ -82,8 +82,8 @@ export class HttpDoor {
       () => new DOMException("no answer in time", "TimeoutError"),
     );
     try {
-      const response = await this.open(request, { ...options, signal: ending.signal });
-      return await readAnswer(response);
+      const asking = this.open(request, { ...options, signal: ending.signal }).then(readAnswer);
+      return await ending.race(asking);
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof SteleError) throw error;

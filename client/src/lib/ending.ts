@@ -32,6 +32,17 @@ export class Ending {
     clearTimeout(this.#timer);
   }
 
+  /** The result of a task, however long that ignores the signal. @throws what the task throws; the reason of the signal once it is aborted. */
+  race<Result>(task: Promise<Result>): Promise<Result> {
+    const { signal } = this;
+    return new Promise((resolve, reject) => {
+      const stop = (): void => reject(signal.reason);
+      if (signal.aborted) stop();
+      signal.addEventListener("abort", stop);
+      void task.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    });
+  }
+
   /** Forgets the timer and the caller's signal. */
   close(): void {
     this.stopTimer();

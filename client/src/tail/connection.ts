@@ -84,7 +84,7 @@ export class Connection {
       () => new SteleError(`${this.#url} sent nothing for ${silenceMsMax / 1000} s`, { retry: true }),
     );
     try {
-      const result = await task();
+      const result = await this.#ending.race(task());
       this.#ending.signal.throwIfAborted();
       return result;
     } catch (error) {
