@@ -89,3 +89,8 @@ it("passes a million empty blocks in one call", async () => {
   const { items } = await finder.list(undefined, { after: undefined, limit: 9, slices });
   expect(items.map(({ block }) => block)).toEqual([1]);
 });
+
+it.each(["x", "-1", "8589934593", "9999999999", "99999999999"])("refuses the cursor %s", async (after) => {
+  const listed = (await finderOver([])).list(undefined, { after, limit: 1, slices });
+  await expect(listed).rejects.toMatchObject({ code: 200001 });
+});

@@ -1,5 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
-import { blockOf, endOfBlock, positionZero } from "../../domain/position.ts";
+import { blockNumberMax, blockOf, endOfBlock, positionZero } from "../../domain/position.ts";
 import { type EventBatch, eventBytesOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
@@ -110,6 +110,6 @@ async function headOf(group: Group): Promise<number> {
 }
 
 function toBlock(cursor: string): number {
-  if (/^\d{1,10}$/.test(cursor)) return Number(cursor);
+  if (/^\d{1,10}$/.test(cursor) && Number(cursor) <= blockNumberMax) return Number(cursor);
   throw new BrokerError("parameterInvalid", { details: `"cursor" is none of this list: ${quote(cursor)}` });
 }
