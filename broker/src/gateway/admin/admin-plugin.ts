@@ -157,12 +157,16 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   return sendJson(reply, { status, node, listeners: options.listeners?.(), groups });
 }
 
+/** Latest time that a date can hold, in milliseconds (ECMAScript, section 21.4.1.1). A token may end later. */
+const dateMax = 8.64e15;
+
 /** What the caller may do. It changes nothing, and tells nobody about another one. */
 function sendRights(reply: FastifyReply, { broker, caller, logger, audience }: AdminOptions & Called): FastifyReply {
   try {
     const { principal, expiresAt, actions } = broker.rightsOf(caller);
     const serves = audience === undefined ? (["clients", "operators"] as const) : [audience];
-    const until = expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() };
+    const until =
+      expiresAt === undefined || expiresAt > dateMax ? {} : { expiresAt: new Date(expiresAt).toISOString() };
     reply.header("cache-control", "no-store");
     return sendJson(reply, { ...(principal !== undefined && { principal }), ...until, actions, serves });
   } catch (error) {

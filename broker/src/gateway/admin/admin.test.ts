@@ -173,3 +173,14 @@ it.each(["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/chain
     expect((await fetch(`${operators.url}${path}`)).status).not.toBe(404);
   },
 );
+
+it.each([
+  [8.64e15, { expiresAt: "+275760-09-13T00:00:00.000Z" }],
+  [8.64e15 + 1, {}],
+  [1e300, {}],
+])("GET /access shows the end of a credential that a date can hold (%d)", async (expiresAt, shown) => {
+  const rightsOf = () => ({ principal: "p", expiresAt, actions: [] });
+  await using server = await serve({ rightsOf });
+  const response = await fetch(`${server.url}/access`);
+  expect(await response.json()).toEqual({ principal: "p", ...shown, actions: [], serves: ["clients", "operators"] });
+});
