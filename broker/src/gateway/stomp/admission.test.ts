@@ -18,8 +18,10 @@ afterEach(async () => {
   world = undefined;
 });
 
+let apiKeys: MemoryApiKeys;
+
 async function start(fields: Partial<ApiKey> = {}): Promise<number> {
-  const apiKeys = new MemoryApiKeys();
+  apiKeys = new MemoryApiKeys();
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
   const own = { id, digest: secret, principal: "shop", tenant: undefined, roles: ["all"] };
   await apiKeys.insertApiKey({ ...own, ...times, ...fields }, 10);
@@ -44,4 +46,11 @@ it("a connection that has no subscription ends when its key expires", async () =
   expect((await client.next("ERROR")).headers["code"]).toBe("100701");
   await client.closed;
   expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
+});
+
+it("a connection that has no subscription ends within seconds of the end of its key", async () => {
+  const client = await RawClient.connect(await start(), "1.2", { login: "x", passcode });
+  await apiKeys.revokeApiKey(id, Date.now());
+  expect((await client.next("ERROR")).headers["code"]).toBe("100701");
+  await client.closed;
 });

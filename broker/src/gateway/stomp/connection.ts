@@ -16,7 +16,7 @@ import { FrameError } from "./codec/frame-error.ts";
 import { FrameParser } from "./codec/frame-parser.ts";
 import { Dialogue } from "./dialogue.ts";
 import { HeartBeats } from "./heart-beats.ts";
-import { expiryCheckMs, expiryWaitMsMax, headBytesMax, headersMax } from "./limits.ts";
+import { credentialCheckMs, headBytesMax, headersMax } from "./limits.ts";
 import type { StompMetrics } from "./metrics.ts";
 import type { Profile } from "./profile.ts";
 import type { StompSettings } from "./settings.ts";
@@ -64,7 +64,7 @@ export class Connection {
   readonly #parser: FrameParser;
   readonly #intake: Intake<ClientFrame>;
   readonly #connectTimeout: NodeJS.Timeout;
-  #expiry: NodeJS.Timeout | undefined;
+  #credentialWatch: NodeJS.Timeout | undefined;
   #version: Version = "1.2"; // until one is negotiated
   #opened: Opened | undefined;
 
@@ -142,24 +142,20 @@ export class Connection {
       onSilent: () => this.#fail(new FrameError("no heart-beat of the client came in time")),
     });
     this.#opened = { dialogue, beats };
-    this.#watchExpiry(caller);
+    this.#watchCredential(caller);
     this.#answer({ command: "CONNECTED", headers });
   }
 
-  /** A connection without a subscription would outlive its credential. The broker has the last word: its clock never goes back. */
-  #watchExpiry(caller: Caller): void {
-    const { principal } = caller;
-    if (principal.kind !== "known" || principal.expiresAt === undefined) return;
-    const check = (): void => {
+  /** The broker ends the subscriptions of a credential that has expired or was revoked. A connection without one would outlive it. */
+  #watchCredential(caller: Caller): void {
+    if (caller.principal.kind !== "known") return;
+    this.#credentialWatch = setInterval(() => {
       try {
         this.#parts.broker.admit(caller);
-        this.#expiry = setTimeout(check, expiryCheckMs);
       } catch (error) {
         this.#fail(error);
       }
-    };
-    const leftMs = principal.expiresAt - Date.now();
-    this.#expiry = setTimeout(check, Math.min(Math.max(leftMs, 0), expiryWaitMsMax));
+    }, credentialCheckMs);
   }
 
   #serve(frame: ClientFrame, { dialogue }: Opened): void {
@@ -238,7 +234,7 @@ export class Connection {
     if (this.#intake.isClosed) return;
     this.#intake.close();
     clearTimeout(this.#connectTimeout);
-    clearTimeout(this.#expiry);
+    clearInterval(this.#credentialWatch);
     this.#opened?.beats.close();
     this.#opened?.dialogue.close();
     this.#parts.onClosed(this);

@@ -58,7 +58,5 @@ export const heartBeatTolerance = 2;
 /** Looks of one interval at whether a heart-beat has to be sent. With three, two of them are never further apart than the interval. */
 export const heartBeatLooks = 3;
 
-/** Longest wait for the expiry of a connection's credential before the broker is asked again. */
-export const expiryWaitMsMax = 3_600_000;
-/** Pause between two looks at a credential whose time has come. */
-export const expiryCheckMs = 500;
+/** Pause between two looks at whether the credential of a connection still counts, in milliseconds. */
+export const credentialCheckMs = 1_000;
