@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -43,20 +44,29 @@ function commandOf(language: string, what: string): string {
   return found?.replace(/\bpython3\b/, python) ?? `echo no command for ${what} >&2; exit 1`;
 }
 
+/**
+ * Ends the group of a program, and so the processes that it started, as soon as its input 3 ends: with the program, by {@link Program.end}, or
+ * with this process, however that ends.
+ */
+const guard = "(read -r <&3; kill -KILL 0) > /dev/null 2>&1 & exec 3<&-";
+
 /** A program of a language in a group of its own, since some start another process. */
 class Program {
   output = "";
   errors = "";
   code: number | null = null;
-  readonly #child: ChildProcess;
-  #isEnded = false;
+  readonly #life: Duplex;
 
   constructor(command: string) {
     const env = { ...process.env, STELE_URL: running().broker.url };
-    this.#child = spawn("bash", ["-c", command], { cwd: root, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-    this.#child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
-    this.#child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
-    this.#child.once("close", (code) => (this.code = code));
+    const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
+    const child = spawn("bash", ["-c", `${guard}\n${command}`], { cwd: root, env, detached: true, stdio: [...stdio] });
+    this.#life = child.stdio[3] as Duplex; // A pipe that is no standard one is both.
+    this.#life.on("error", () => {});
+    child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
+    child.once("exit", () => this.end());
+    child.once("close", (code) => (this.code = code));
   }
 
   /** Its lines, once there are so many. A first run of Go compiles its library. */
@@ -66,8 +76,7 @@ class Program {
   }
 
   end(): void {
-    if (!this.#isEnded && this.#child.exitCode === null) process.kill(-(this.#child.pid ?? 0), "SIGKILL");
-    this.#isEnded = true;
+    this.#life.destroy();
   }
 
   #isFine(): true {
@@ -85,6 +94,24 @@ function start(command: string): Program {
   const program = new Program(command);
   programs.push(program);
   return program;
+}
+
+it.each([
+  ["ends", "sleep 1000 & echo $!"],
+  ["is ended", "sleep 1000 & echo $!; wait"],
+])("a program that %s leaves no process behind", async (how, command) => {
+  const program = start(command);
+  const [pid = ""] = await program.lines(1);
+  if (how === "is ended") program.end();
+  await until("the other process ends", () => !isRunning(Number(pid)));
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name", ({ name }) => {
