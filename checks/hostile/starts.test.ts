@@ -7,15 +7,19 @@ import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { takeLoopDelayMs } from "./support/loop-delay.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
+import { mainThreadTimes } from "./support/processor-time.ts";
 
 const subscriptionsBehind = 20_000;
 const eventsBehind = 50;
 const topic = "starts/load";
 /** Callbacks after which the start is judged: by then thousands of workers run. */
 const callbacks = 3_000;
-/** The goals on an idle machine are 2 s, 400 MiB and 100 ms (`npm run bench -- --only starts`). Before, it took 14 s, 1,433 MiB and seconds. */
-const answerMsMax = 10_000;
-const peakMebibytesMax = 450;
+/**
+ * The goals on an idle machine are 2 s, 400 MiB and 100 ms (`npm run bench -- --only starts`). Before, it took 14 s, 1,433 MiB and seconds. The processor's
+ * time of the broker's main thread counts, which other programs on the machine lengthen little.
+ */
+const answerMsMax = 2_000;
+const peakMebibytesMax = 400;
 const delayMsMax = 2_000;
 
 const fillScript = fileURLToPath(new URL("../../tools/fill-subscriptions.mjs", import.meta.url));
@@ -24,18 +28,17 @@ describe("a start with 20,000 subscriptions behind", () => {
   let folder: TempFolder;
   let receiver: Receiver;
   let broker: BrokerProcess;
-  let answeredAfterMs = Number.POSITIVE_INFINITY;
+  let ranMs = Number.POSITIVE_INFINITY;
 
   beforeAll(async () => {
     folder = createTempFolder();
     receiver = await startReceiver();
     await publish(folder.path);
     fill(folder.path, receiver.url);
-    const startedAt = performance.now();
     broker = await startBroker({ dataDir: folder.path });
     await using client = new Client(broker.url);
     await client.state(topic);
-    answeredAfterMs = performance.now() - startedAt;
+    ({ ranMs } = mainThreadTimes(broker.pid));
   }, 120_000);
   afterAll(async () => {
     await broker.kill();
@@ -44,7 +47,7 @@ describe("a start with 20,000 subscriptions behind", () => {
   });
 
   it("answers before it delivers", () => {
-    expect(answeredAfterMs).toBeLessThan(answerMsMax);
+    expect(ranMs).toBeLessThan(answerMsMax);
   });
 
   it("delivers with little memory, and without blocking the event loop", async () => {
