@@ -101,6 +101,23 @@ describe("delivery", () => {
     expect(sink.sequencesOf(healthy)).toEqual([1, 2, 3]);
   });
 
+  it("a subscription that waits for the chain keeps no other from its receiver", async () => {
+    const { broker, sink, clock } = await start();
+    sink.slots = new KeyedSlots(1);
+    await broker.open(topic("a"));
+    const waiting = await engine.subscribe("a", { url: "http://one/waits", options: { form: "cloudevents" } });
+    const healthy = await engine.subscribe("a", { url: "http://one/works" });
+    const answered = createDeferred<undefined>();
+    engine.readBlock = () => answered.promise;
+    await engine.publishMany("a", 3);
+    await clock.settle();
+    expect(sink.sequencesOf(healthy)).toEqual([1, 2, 3]);
+    expect(sink.sequencesOf(waiting)).toEqual([]);
+    answered.resolve(undefined);
+    await clock.settle();
+    expect(sink.sequencesOf(waiting)).toEqual([1, 2, 3]);
+  });
+
   it("subscriptions that wait for their receiver hold no event, and lose none when one is removed or the broker restarts", async () => {
     const { broker, sink, clock } = await start();
     sink.slots = new KeyedSlots(1);

@@ -36,8 +36,13 @@ export class AttemptTurn {
 
   /** Call it when the attempt has ended, and before any other wait. */
   leave(): void {
+    this.leaveSlot();
+    this.#hasCome = false;
+  }
+
+  /** Lets others begin, and keeps the turn: an attempt needs no slot. Call it before a wait after which the attempt follows. */
+  leaveSlot(): void {
     this.#slot?.leave();
     this.#slot = undefined;
-    this.#hasCome = false;
   }
 }

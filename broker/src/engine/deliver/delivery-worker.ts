@@ -103,7 +103,7 @@ export class DeliveryWorker {
   #running: Promise<void> = Promise.resolve();
   /** When the next attempt is due; undefined unless the worker waits for it. */
   #nextAttemptAt: number | undefined;
-  /** Until when the receiver wants no attempt at any event. */
+  /** Until when the receiver wants no attempt at any event, by the monotonic clock. */
   #askedUntil = 0;
   /** Bytes of events in the window that have not ended. */
   #bytesAhead = 0;
@@ -300,7 +300,8 @@ export class DeliveryWorker {
     const { origins, names } = this.#order;
     const events = items.map(({ event }) => event);
     const onFailed = (error: unknown, failures: number): Promise<void> => this.#onUnread(error, failures);
-    const found = origins && (await loadOrigins(events, origins, { signal: this.#stopping, onFailed }));
+    const onWait = (): void => this.#turn.leaveSlot();
+    const found = origins && (await loadOrigins(events, origins, { signal: this.#stopping, onFailed, onWait }));
     if (origins !== undefined && found === undefined) return { status: "interrupted" };
     const addressee = { target: this.#target, eventIds: this.#options.eventIds, names };
     return deliver(this.#options, toNotification(addressee, events, found), this.#signals(items));
@@ -337,17 +338,17 @@ export class DeliveryWorker {
       mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
       failing: { attempts, waitedMs },
       attemptsMax: this.#target.options?.skipAfter,
-      leftMs: this.#leftUntil(Math.max(retryAt, this.#askedUntil)),
+      leftMs: this.#leftUntil(retryAt),
       onWaiting: (wait) => this.#wait(head, wait),
       onFailing: (failing) => this.#fail(head, failing),
     };
   }
 
-  /** Of a wait that may have begun in an earlier run of the broker, or at another node, whose clock may differ. */
+  /** The wait until `retryAt` may have begun in an earlier run of the broker, or at another node, whose clock may differ. */
   #leftUntil(retryAt: number): number {
-    if (retryAt === 0) return 0;
-    const leftMs = Math.min(Math.max(0, retryAt - this.#options.clock.now()), retryAfterMsMax);
-    if (leftMs > 0) this.#nextAttemptAt = retryAt;
+    const { clock } = this.#options;
+    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#askedUntil - clock.monotonic());
+    if (leftMs > 0) this.#nextAttemptAt = clock.now() + leftMs;
     return leftMs;
   }
 
@@ -358,7 +359,7 @@ export class DeliveryWorker {
     const isFirst = held.failure.failingSince === 0;
     const failingSince = isFirst ? this.#options.clock.now() : held.failure.failingSince;
     held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
-    if (isAsked && this.#lanes !== undefined) this.#askedUntil = nextAttemptAt;
+    if (isAsked && this.#lanes !== undefined) this.#askedUntil = this.#options.clock.monotonic() + waitMs;
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
     this.#progress.fail(held.failure, { isNews: isFirst || isAsked, sinceMs: Number.POSITIVE_INFINITY });
@@ -390,8 +391,7 @@ export class DeliveryWorker {
 
   async #onUnread(error: unknown, failures: number): Promise<void> {
     this.#turn.leave();
-    const { troubles, logger } = this.#options;
-    const { id, groupId } = this.#order.subscription;
+    const [{ troubles, logger }, { id, groupId }] = [this.#options, this.#order.subscription];
     logger.error("events not read, trying again", { subscriptionId: id, error });
     const reason = error instanceof Error ? error.message : String(error);
     troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}`, error });

@@ -66,6 +66,19 @@ describe("concurrency", () => {
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
   });
 
+  it("ends when it is over, also where somebody sets the clock back meanwhile", async () => {
+    engine.sink.receive(url, ({ event }) =>
+      event.topic === "a" ? { status: "failed", reason: "429", retryAfterMs: 60_000 } : { status: "accepted" },
+    );
+    await engine.subscribe("#", { options: { concurrency: 2 } });
+    await engine.publish("a", "1");
+    await engine.clock.settle();
+    engine.clock.step(-365 * 24 * 3_600_000);
+    await engine.publish("b", "1");
+    await engine.clock.advance(61_000);
+    expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
+  });
+
   it("a receiver that is gone suspends the subscription once the other attempts have ended", async () => {
     receiveSlowly();
     engine.sink.receive(url, async ({ event }) => {

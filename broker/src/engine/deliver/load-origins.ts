@@ -6,13 +6,15 @@ export interface LoadOriginsOptions {
   readonly signal: CancelSignal;
   /** The store did not answer, for so many times in a row. Returns when it is worth another try. */
   readonly onFailed: (error: unknown, failures: number) => Promise<void>;
+  /** Called before a wait for the store, or the chain. */
+  readonly onWait: () => void;
 }
 
 /** Where events come from, in their order; undefined where `signal` aborts first. What is known already takes no time. */
 export async function loadOrigins(
   events: readonly Event[],
   source: OriginSource,
-  { signal, onFailed }: LoadOriginsOptions,
+  { signal, onFailed, onWait }: LoadOriginsOptions,
 ): Promise<readonly EventOrigin[] | undefined> {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
@@ -20,7 +22,7 @@ export async function loadOrigins(
   try {
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
-        return await loadEach(events, source, controller.signal);
+        return await loadEach(events, source, { signal: controller.signal, onWait });
       } catch (error) {
         await onFailed(error, failures);
       }
@@ -34,8 +36,9 @@ export async function loadOrigins(
 async function loadEach(
   events: readonly Event[],
   source: OriginSource,
-  signal: AbortSignal,
+  { signal, onWait }: { readonly signal: AbortSignal; readonly onWait: () => void },
 ): Promise<readonly EventOrigin[]> {
+  if (events.some((event) => source.find(event) === undefined)) onWait();
   const origins: EventOrigin[] = [];
   for (const event of events) origins.push(source.find(event) ?? (await source.load(event, signal)));
   return origins;

@@ -56,6 +56,8 @@ export class TestEngine {
   deliveries: "active" | "paused";
   /** Takes the place of the ledger's readCommitted. */
   readCommitted: Ledger["readCommitted"] | undefined;
+  /** Takes the place of the ledger's readBlock. */
+  readBlock: Ledger["readBlock"] | undefined;
   /** The ledger's own. */
   readFromLedger: Ledger["readCommitted"] = async () => [];
   /** Whether the ledger says that what was sent before is settled. */
@@ -137,6 +139,8 @@ export class TestEngine {
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
     this.readFromLedger = ledger.readCommitted.bind(ledger);
     ledger.readCommitted = (places, signal) => (this.readCommitted ?? this.readFromLedger)(places, signal);
+    const readBlock = ledger.readBlock.bind(ledger);
+    ledger.readBlock = (blockNumber, signal) => (this.readBlock ?? readBlock)(blockNumber, signal);
     const settled = ledger.settled.bind(ledger);
     ledger.settled = async (sender, signal) => (this.settles ? settled(sender, signal) : undefined);
     return createBroker({
