@@ -13,3 +13,22 @@ it("follows the wall clock forward, and runs on when the wall clock is set back"
   sources.day = 1_600;
   expect(clock.now()).toBe(1_600);
 });
+
+it("believes a step by more than an hour only once it has lasted ten minutes", () => {
+  const sources = { day: 1_000, timer: 7, now: () => sources.day, monotonic: () => sources.timer };
+  const clock = new ForwardClock(sources);
+  const pass = (ms: number): number => {
+    sources.day += ms;
+    sources.timer += ms;
+    return clock.now();
+  };
+  const tenYearsMs = 10 * 365 * 24 * 3_600_000;
+  sources.day += tenYearsMs;
+  expect(pass(0)).toBe(1_000);
+  expect(pass(599_000)).toBe(600_000);
+  sources.day -= tenYearsMs;
+  expect(pass(1_000)).toBe(601_000);
+  sources.day += tenYearsMs;
+  expect(pass(0)).toBe(601_000);
+  expect(pass(600_000)).toBe(1_201_000 + tenYearsMs);
+});
