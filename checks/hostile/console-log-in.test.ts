@@ -78,6 +78,21 @@ describe("a log-in", () => {
     expect(exist).toMatchObject({ body: "false", headers: { "cache-control": "no-store" } });
   });
 
+  it("lets operators in at their own port, with the rights of their token", async () => {
+    world.staff.account = "operator";
+    const visitor = new LogInVisitor();
+    const callback = `${world.operatorsUrl}/console/callback/staff`;
+    const place = await visitor.follow(`${world.operatorsUrl}/console/login/staff`, callback);
+    expect((await visitor.ask(place)).status).toBe(303);
+    const list = (headers: Readonly<Record<string, string>>) =>
+      visitor.ask(`${world.operatorsUrl}/admin/v1/subscriptions`, { headers });
+    expect(await list(ownScript)).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } });
+    expect((await list({})).status).toBe(401);
+    const clerk = { cookie: `${sessionCookie}=${await logIn()}`, ...ownScript };
+    expect((await list(clerk)).status).toBe(403);
+    expect((await visitor.ask(`${world.operatorsUrl}/console/login/acme`)).status).toBe(404);
+  });
+
   it("ends by log-out, and with its token", async () => {
     const visitor = new LogInVisitor();
     world.provider.tokenSeconds = 6;

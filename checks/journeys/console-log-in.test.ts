@@ -52,7 +52,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
   });
 
   it("are asked again when the token has expired while they read a tail, and come back to it", async () => {
-    world.provider.tokenSeconds = 8;
+    world.provider.tokenSeconds = 12;
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
     await logIn(page, "clerk");
     await page.getByText("acme/clerk", { exact: true }).waitFor();

@@ -61,13 +61,18 @@ export function findTokenProblems(
         : []),
       ...findLogInProblems(one, others).map((problem) => `${path}.logIn: ${problem}`),
       ...(others.some((other) => other.issuer === one.issuer) ? [`${path}: the issuer is there already`] : []),
-      // Else one issuer could name the principals of the other.
-      ...(issuers.length > 1 && one.tenant === undefined
-        ? [`${path}: with several issuers, each needs a tenant of its own`]
+      ...(hasForeignPrincipals(one, issuers)
+        ? [`${path}: with several issuers, each needs a tenant of its own; one alone may have none, and no tenantClaim`]
         : []),
       ...(one.tenant !== undefined && others.some(({ tenant }) => tenant === one.tenant)
         ? [`${path}: another issuer has the tenant ${one.tenant}`]
         : []),
     ];
   });
+}
+
+/** Whether an issuer could name principals of another one. Names of principals without a tenant contain no slash. */
+function hasForeignPrincipals(one: TokenIssuerConfig, issuers: readonly TokenIssuerConfig[]): boolean {
+  if (issuers.length === 1 || one.tenant !== undefined) return false;
+  return one.tenantClaim !== undefined || issuers.some((other) => other !== one && other.tenant === undefined);
 }

@@ -72,6 +72,14 @@ test.each([
   ["a role that is none", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is no role"],
   ["several issuers without tenants", [tokens, { ...tokens, issuer: "j" }], "each needs a tenant"],
   [
+    "a tenant from a claim beside another issuer",
+    [
+      { ...tokens, tenantClaim: "t" },
+      { ...tokens, issuer: "j", tenant: "a" },
+    ],
+    "each needs a tenant",
+  ],
+  [
     "two issuers of one tenant",
     [
       { ...tokens, tenant: "a" },
@@ -90,6 +98,11 @@ test.each([
   ["two sources of the tenant", [{ ...tokens, tenant: "a", tenantClaim: "b" }], "not both"],
 ])("refuses tokens with %s", (_, issuers, problem) => {
   expect(problemOf({ STELE_ACCESS: JSON.stringify({ tokens: issuers }) })).toContain(problem);
+});
+
+it("takes one issuer without a tenant, for operators, beside those of tenants", () => {
+  const issuers = [tokens, { ...tokens, issuer: "j", tenant: "a" }, { ...tokens, issuer: "k", tenant: "b" }];
+  expect(loaded({ STELE_ACCESS: JSON.stringify({ tokens: issuers }) }).access?.tokens).toHaveLength(3);
 });
 
 it("reads quotas, and topics for tenants alone", () => {

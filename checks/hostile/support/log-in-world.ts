@@ -13,51 +13,71 @@ export const roles = {
   looker: [{ actions: ["read", "subscribe"], filter: "#" }],
 };
 
-/** A broker whose console people log in to by a real provider. */
-export class LogInWorld implements AsyncDisposable {
+interface LogInWorldParts {
   readonly provider: OidcServer;
+  readonly staff: OidcServer;
   readonly broker: BrokerProcess;
+  readonly operatorsUrl: string;
+  readonly folder: TempFolder;
+}
+
+/** A broker whose console people log in to by real providers. */
+export class LogInWorld implements AsyncDisposable {
+  /** Of the tenant acme, with the log-in `acme`. */
+  readonly provider: OidcServer;
+  /** Of the operators, with the log-in `staff`. */
+  readonly staff: OidcServer;
+  readonly broker: BrokerProcess;
+  /** Base URL of the operators' listener. */
+  readonly operatorsUrl: string;
   readonly #folder: TempFolder;
 
-  private constructor(provider: OidcServer, broker: BrokerProcess, folder: TempFolder) {
+  private constructor({ provider, staff, broker, operatorsUrl, folder }: LogInWorldParts) {
     this.provider = provider;
+    this.staff = staff;
     this.broker = broker;
+    this.operatorsUrl = operatorsUrl;
     this.#folder = folder;
   }
 
-  /** Beside the log-in `acme` there is `globex`, by whose provider nobody can log in. */
+  /** There is a log-in `globex` too, by whose provider nobody can log in. */
   static async start({ basePath = "" }: { readonly basePath?: string } = {}): Promise<LogInWorld> {
-    const port = await findFreePort();
-    const origin = `http://127.0.0.1:${port}`;
-    const redirectUris = [`${origin}${basePath}/console/callback/acme`];
-    const provider = await OidcServer.start({ clientId, clientSecret, redirectUris });
+    const [port, adminPort] = [await findFreePort(), await findFreePort()];
+    const origins = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`];
+    const startProvider = (name: string): Promise<OidcServer> => {
+      const redirectUris = origins.map((origin) => `${origin}${basePath}/console/callback/${name}`);
+      return OidcServer.start({ clientId, clientSecret, redirectUris });
+    };
+    const [provider, staff] = [await startProvider("acme"), await startProvider("staff")];
     const folder = createTempFolder();
     const clientSecretFile = join(folder.path, "client.secret");
     writeFileSync(clientSecretFile, `${clientSecret}\n`, { mode: 0o600 });
-    const own = Object.keys(roles).map((role) => [role, [role]]);
-    const acme = {
-      issuer: provider.issuer,
-      audience: "stele",
-      keys: `${provider.issuer}/jwks`,
-      tenant: "acme",
-      roles: Object.fromEntries(own) as unknown,
-      logIn: { name: "acme", clientId, clientSecretFile, parameters: { resource }, origins: [origin] },
-    };
-    const globex = {
-      issuer: "https://globex.invalid",
-      audience: "stele",
-      keys: join(folder.path, "none.pem"),
-      tenant: "globex",
-      logIn: { name: "globex", clientId, origins: [origin, "https://events.example.org"] },
-    };
+    const client = { clientId, clientSecretFile, parameters: { resource } };
+    const [first = "", second = ""] = origins;
+    const tokens = [
+      {
+        ...toIssuer(provider),
+        tenant: "acme",
+        roles: Object.fromEntries(Object.keys(roles).map((role) => [role, [role]])) as unknown,
+        logIn: { ...client, name: "acme", origins: [first] },
+      },
+      { ...toIssuer(staff), roles: { operator: ["admin"] }, logIn: { ...client, name: "staff", origins: [second] } },
+      {
+        issuer: "https://globex.invalid",
+        audience: "stele",
+        keys: join(folder.path, "none.pem"),
+        tenant: "globex",
+        logIn: { name: "globex", clientId, origins: [first, "https://events.example.org"] },
+      },
+    ];
     const config = join(folder.path, "stele.json");
-    writeFileSync(config, JSON.stringify({ port, basePath, access: { roles, tokens: [acme, globex] } }));
+    writeFileSync(config, JSON.stringify({ adminPort, basePath, access: { roles, tokens } }));
     const broker = await startBroker({
       dataDir: join(folder.path, "data"),
       args: ["--config", config],
       env: { STELE_PORT: String(port), STELE_ALLOWED_HOSTS: "events.example.org" },
     });
-    return new LogInWorld(provider, broker, folder);
+    return new LogInWorld({ provider, staff, broker, operatorsUrl: `${second}${basePath}`, folder });
   }
 
   /** Of the console, without a slash at its end. */
@@ -68,6 +88,11 @@ export class LogInWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.broker[Symbol.asyncDispose]();
     await this.provider[Symbol.asyncDispose]();
+    await this.staff[Symbol.asyncDispose]();
     this.#folder[Symbol.dispose]();
   }
+}
+
+function toIssuer({ issuer }: OidcServer) {
+  return { issuer, audience: "stele", keys: `${issuer}/jwks` };
 }

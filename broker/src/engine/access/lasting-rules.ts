@@ -40,7 +40,7 @@ export class LastingRules {
   }
 }
 
-/** Of several issuers, each has a tenant of its own. */
+/** Of several issuers, each has a tenant of its own, but for one that may have none. */
 function mayName({ tenant, tenantClaim }: TokenMapping, asked: string | undefined): boolean {
   return tenantClaim === undefined ? tenant === asked : asked !== undefined;
 }
