@@ -61,3 +61,14 @@ test.each<[string, Principal, number, string]>([
   expect(answer.cookies).toMatch(/^__Host-stele_flow=; Max-Age=0;/);
   expect(answer.cookies.includes("__Host-stele_session=a.b.c")).toBe(status === 303);
 });
+
+test("a session ends with its token, and no later than browsers keep a cookie", async () => {
+  const token = { issuer: logIn.issuer, signer: "k" };
+  for (const [expiresAt, seconds] of [
+    [Date.now() + 600_500, /Max-Age=(600|59\d);/],
+    [Number.POSITIVE_INFINITY, /Max-Age=34560000;/],
+  ] as const) {
+    const { cookies } = await ask("/callback/acme?code=c&state=s", { ...known, token, expiresAt });
+    expect(cookies.split("__Host-stele_session")[1]).toMatch(seconds);
+  }
+});

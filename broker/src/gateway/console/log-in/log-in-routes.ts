@@ -7,6 +7,8 @@ import { sendFailurePage } from "./failure-page.ts";
 import { decodeFlow, encodeFlow, toPlace, toView } from "./flow.ts";
 import { findOrigin, type LogIn, type LogInFault } from "./log-in.ts";
 
+/** Longest session, in seconds; browsers keep no cookie for longer (RFC 6265bis, section 5.5). A token may end after the last date. */
+const sessionSecondsMax = 34_560_000;
 /** How long somebody may take at the provider, in seconds. */
 const flowSecondsMax = 600;
 
@@ -162,5 +164,5 @@ function findRefusal(principal: Principal, { issuer }: LogIn): Refusal | undefin
 
 function secondsLeft(principal: Principal): number {
   const expiresAt = principal.kind === "known" ? (principal.expiresAt ?? 0) : 0;
-  return Math.max(0, Math.floor((expiresAt - Date.now()) / 1000));
+  return Math.min(Math.max(0, Math.floor((expiresAt - Date.now()) / 1000)), sessionSecondsMax);
 }
