@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LogInVisitor, ownScript, send } from "../harness/log-in-visitor.ts";
 import { LogInWorld } from "./support/log-in-world.ts";
 
-const sessionCookie = "__Host-stele_session-one";
-const flowCookie = "__Host-stele_flow-one";
+const sessionCookie = "__Host-stele_session!one";
+const flowCookie = "__Host-stele_flow!one";
 const anotherHost = { host: "events.example.org" };
 /** The broker gives a provider 5 s; broken code waits for ever. */
 const hangingMsMax = 15_000;
@@ -50,7 +50,7 @@ describe("a log-in", () => {
     const asked = new URL(begun.headers.location ?? "").searchParams;
     expect(begun.status).toBe(303);
     expect(begun.headers["set-cookie"]).toEqual([
-      expect.stringMatching(/^__Host-stele_flow-one=[\w-]+; Max-Age=600; Path=\/; Secure; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^__Host-stele_flow!one=[\w-]+; Max-Age=600; Path=\/; Secure; HttpOnly; SameSite=Lax$/),
     ]);
     expect(Object.fromEntries(asked)).toMatchObject({
       response_type: "code",
@@ -67,9 +67,9 @@ describe("a log-in", () => {
     const finished = await visitor.ask(callback);
     expect(finished).toMatchObject({ status: 303, headers: { location: "/one/console/tail?topic=a%2F%23" } });
     const [cleared, session] = finished.headers["set-cookie"] ?? [];
-    expect(cleared).toMatch(/^__Host-stele_flow-one=; Max-Age=0; /);
+    expect(cleared).toMatch(/^__Host-stele_flow!one=; Max-Age=0; /);
     expect(session).toMatch(
-      /^__Host-stele_session-one=[\w.-]+; Max-Age=(59\d|600); Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+      /^__Host-stele_session!one=[\w.-]+; Max-Age=(59\d|600); Path=\/; Secure; HttpOnly; SameSite=Strict$/,
     );
     const cookie = `other=1; ${session?.split(";")[0] ?? ""}`;
     const rights = await rightsWith(cookie);
@@ -347,7 +347,7 @@ describe("the cookie of a session counts for nothing", () => {
   });
 
   it("under another name, or beside a key", async () => {
-    expect((await rightsWith(cookie.replace("-one", ""))).status).toBe(401);
+    expect((await rightsWith(cookie.replace("!one", ""))).status).toBe(401);
     expect((await rightsWith(cookie, { ...ownScript, authorization: "Bearer wrong" })).status).toBe(401);
     expect((await rightsWith(cookie)).status).toBe(200);
   });

@@ -18,6 +18,7 @@ it("reads a log-in, with defaults", () => {
 
 test.each<[string, object, string]>([
   ["a name that is no part of a path", { name: "a/b" }, "a name is 1 to 64"],
+  ["a name that leads out of its path", { name: ".." }, "a name is 1 to 64"],
   ["an origin over plain HTTP", { origins: ["http://events.example.org"] }, "an origin is such as"],
   ["an origin with a path", { origins: ["https://events.example.org/"] }, "an origin is such as"],
   ["every origin", { origins: ["*"] }, "an origin is such as"],
@@ -25,6 +26,7 @@ test.each<[string, object, string]>([
   ["no openid", { scopes: ["profile"] }, "scopes must contain openid"],
   ["two scopes in one", { scopes: ["openid", "profile email"] }, "a scope has no space"],
   ["a parameter that is the broker's", { parameters: { redirect_uri: "x" } }, "redirect_uri"],
+  ["a parameter that replaces the others", { parameters: { request_uri: "x" } }, "request_uri"],
   ["the secret itself", { clientSecret: "x" }, "clientSecret"],
 ])("refuses a log-in with %s", (_, wrong, problem) => {
   expect(load([{ ...issuer, logIn: { ...logIn, ...wrong } }])).toMatchObject({

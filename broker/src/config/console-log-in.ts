@@ -4,7 +4,7 @@ import { z } from "zod";
 /** Origins of one console. */
 const originsMax = 20;
 
-/** Parameters of requests that the broker sets itself. */
+/** Parameters of requests that the broker sets itself, or that would replace those, or ask for what it does not check. */
 const ownParameters: ReadonlySet<string> = new Set([
   "client_id",
   "client_secret",
@@ -13,8 +13,11 @@ const ownParameters: ReadonlySet<string> = new Set([
   "code_challenge_method",
   "code_verifier",
   "grant_type",
+  "max_age",
   "nonce",
   "redirect_uri",
+  "request",
+  "request_uri",
   "response_mode",
   "response_type",
   "scope",
@@ -23,7 +26,12 @@ const ownParameters: ReadonlySet<string> = new Set([
 
 /** The `logIn` of an issuer of tokens: how people get one of its tokens in the console. */
 export const consoleLogIn = z.strictObject({
-  name: z.string().regex(/^[0-9A-Za-z._-]{1,64}$/, "a name is 1 to 64 letters, digits, dots, hyphens or underscores"),
+  name: z
+    .string()
+    .regex(
+      /^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/,
+      "a name is 1 to 64 letters, digits, dots, hyphens or underscores, and begins with a letter or digit",
+    ),
   clientId: z.string().min(1).max(256),
   clientSecretFile: z.string().min(1).optional(),
   scopes: z
@@ -33,7 +41,7 @@ export const consoleLogIn = z.strictObject({
   parameters: z
     .record(z.string(), z.string().max(1_024))
     .refine((given) => !Object.keys(given).some((name) => ownParameters.has(name)), {
-      message: `the broker sets ${[...ownParameters].join(", ")} itself`,
+      message: `parameters must not hold any of ${[...ownParameters].join(", ")}`,
     })
     .default({}),
   origins: z

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, it, test } from "vitest";
 import { cookieNameOf, findCookie, findSession } from "./session-cookie.ts";
 
 const name = cookieNameOf("", "session");
@@ -14,6 +14,10 @@ test.each([
   [undefined, undefined],
 ])("the header %j holds the cookie %j", (cookie, value) => {
   expect(findCookie({ cookie }, name)).toBe(value);
+});
+
+it("has another name below each base path", () => {
+  expect(cookieNameOf("/a/b", "flow")).not.toBe(cookieNameOf("/a-b", "flow"));
 });
 
 test.each([

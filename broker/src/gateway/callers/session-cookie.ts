@@ -5,10 +5,10 @@ export const cookieBytesMax = 4096;
 
 /**
  * `__Host-` has browsers take the cookie over TLS or from this machine alone, from no other host, and for all paths. Brokers under one origin have
- * cookies of their own.
+ * cookies of their own: no base path has a `!`.
  */
 export function cookieNameOf(basePath: string, use: "session" | "flow"): string {
-  return `__Host-stele_${use}${basePath.replaceAll("/", "-")}`;
+  return `__Host-stele_${use}${basePath.replaceAll("/", "!")}`;
 }
 
 /** The value of a cookie; undefined without it. */
