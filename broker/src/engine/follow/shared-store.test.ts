@@ -54,3 +54,21 @@ it("subscriptions that start behind at the same position share one read of the s
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2, 3]));
   expect(reads).toBeLessThanOrEqual(2); // One at each node.
 });
+
+it("events that the store drops before the other node has read them are delivered there from the chain", async () => {
+  const { store } = cluster.shared;
+  const readBatches = store.readBatches.bind(store);
+  let dropped = 0;
+  store.readBatches = async (groupId, range) => {
+    const found = await readBatches(groupId, range);
+    if (range.topic !== undefined) return found;
+    dropped += (await store.dropEvents(groupId, found)).length;
+    return readBatches(groupId, range);
+  };
+  const ids = await cluster.run(Promise.all(Array.from({ length: 8 }, () => cluster.subscribe(0, "#", {}))));
+  await cluster.clock.advance(60_000); // until some are at either node
+  for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(0, "a", text));
+  await cluster.clock.advance(1_000);
+  expect(dropped).toBe(3);
+  expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2, 3]));
+});

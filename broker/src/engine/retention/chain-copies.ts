@@ -66,8 +66,9 @@ export class ChainCopies {
    */
   async fill(groupId: GroupId, batches: readonly EventBatch[], reader: Reader): Promise<readonly EventBatch[]> {
     if (!batches.some(isDropped)) return batches;
-    const known = firstOf(this.#findAll(groupId, batches));
-    if (known.length === batches.length) return this.#rememberAll(groupId, known, batches);
+    // Nothing that was found is kept during the wait for a turn: many may wait.
+    const known = allOf(this.#findAll(groupId, batches));
+    if (known !== undefined) return this.#rememberAll(groupId, known, batches);
     const { semaphore, timeoutMs } = this.#turnsOf(groupId)[reader];
     using deadline = new Deadline(this.#options.clock, timeoutMs);
     const { signal } = deadline;
@@ -191,6 +192,12 @@ function isSame(given: CommittedBatch, { dropped, ...batch }: EventBatch): boole
     checksum: checksumOfBytes(batch.events),
   };
   return given.events.byteLength === byteCount && checksumOfBytes(given.events) === checksum;
+}
+
+/** Undefined where one is missing. */
+function allOf(batches: readonly (EventBatch | undefined)[]): readonly EventBatch[] | undefined {
+  const found = firstOf(batches);
+  return found.length === batches.length ? found : undefined;
 }
 
 /** Those before the first that is missing. */
