@@ -5,6 +5,7 @@ import { Client } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { until } from "../../harness/until.ts";
 import type { Acknowledged } from "../support/acknowledged.ts";
+import { changeRow } from "../support/damaged-pair.ts";
 import { changeFile, fillFolder, type FilledFolder, logLines, placeOfText, storeOf } from "../support/damaged-store.ts";
 import { findHeld } from "../support/reading.ts";
 import { replayAll } from "../support/replay.ts";
@@ -59,6 +60,31 @@ describe("a store that is damaged (issue: Integrity)", () => {
     expect(delivered).toEqual(expect.arrayContaining([...filled.events]));
     expect(await client.isReady()).toBe(true);
   });
+
+  it.each(["#", "damage/a"])(
+    "counts what waits for %s right though a batch says that it begins earlier",
+    async (topic) => {
+      using folder = filled.copy();
+      const count = async (): Promise<string | undefined> => {
+        await using broker = await startBroker({ dataDir: folder.path, env: { STELE_DELIVERIES: "paused" } });
+        await using client = new Client(broker.url);
+        await using receiver = await startReceiver();
+        const offset = "OFFSET_FIRST";
+        const subscriptionId = await client.subscribe({ topic, url: receiver.url, offset });
+        const found = await client.findSubscription(subscriptionId);
+        await client.unSubscribe(subscriptionId);
+        return found?.notifyingEventCount;
+      };
+      const whole = await count();
+      expect(Number(whole)).toBeGreaterThan(0);
+      const first = "(select min(ordinal) from batches where topic_id = 1)";
+      changeRow(
+        storeOf(folder),
+        `update batches set events_before = events_before + 1, first_position = first_position - 1 where ordinal = ${first}`,
+      );
+      expect(await count()).toBe(whole);
+    },
+  );
 
   it("proves an event whose batch has a flipped bit", async () => {
     using folder = filled.copy();

@@ -19,7 +19,8 @@ export function damageRowAndBlock(folder: string, random: Random): void {
   changeRow(join(folder, "chain.sqlite"), flipByte(count, at));
 }
 
-function changeRow(file: string, statement: string): void {
+/** Runs a statement on a file that no broker has open. */
+export function changeRow(file: string, statement: string): void {
   const database = new DatabaseSync(file);
   database.exec(statement);
   database.close();
