@@ -54,9 +54,12 @@ export async function startEmbedded(
  */
 export async function checkBeforeEmptying(
   chain: Pick<EmbeddedChain, "checkBlocks"> | undefined,
-  { folder, signal }: Pick<FolderOptions, "folder"> & { readonly signal: AbortSignal | undefined },
+  { folder, logger, signal }: Pick<FolderOptions, "folder" | "logger"> & { readonly signal: AbortSignal | undefined },
 ): Promise<void> {
   if (chain === undefined) return;
+  logger.warn("index damaged, each block of the chain is checked before the index is built anew", {
+    file: storeFile(folder),
+  });
   let blocks = 0;
   for (let isMore = true; isMore; ) {
     signal?.throwIfAborted();

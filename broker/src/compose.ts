@@ -185,7 +185,7 @@ export async function startEngine(
     ? await startEmbedded(config, { ...parts, graceMs, needsHeadFile })
     : undefined;
   signal?.throwIfAborted();
-  const beforeEmptying = (): Promise<void> => checkBeforeEmptying(embedded?.chain, { folder, signal });
+  const beforeEmptying = (): Promise<void> => checkBeforeEmptying(embedded?.chain, { folder, logger, signal });
   const { store, cluster, storeFile } = createSharedServices(config, { ...parts, beforeEmptying });
   const metrics = createMetrics();
   const tracing = await findTracing({ version, logger });
