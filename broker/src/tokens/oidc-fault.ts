@@ -4,7 +4,7 @@ export interface ProviderFault {
   readonly reason: string;
 }
 
-/** Errors that a provider sends by way of the browser, and that its user cannot help (RFC 6749, section 4.1.2.1; RFC 8707, section 2). */
+/** Errors that a provider sends by way of the browser (RFC 6749, section 4.1.2.1; RFC 8707, section 2). Their names help the operator. */
 const settingErrors: ReadonlySet<unknown> = new Set([
   "invalid_request",
   "invalid_scope",
@@ -16,21 +16,26 @@ const settingErrors: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * What an error of `openid-client` means. Nothing of a token, and no text of a browser or provider, comes into a reason but names of errors and claims.
+ * What an error of `openid-client` means. What a browser alone can cause is `refused`: anybody could have the broker say that the provider is down. Nothing of a token, and no text of a browser or provider, comes into a reason but names of errors and claims.
  */
 export function toFault(error: unknown): ProviderFault {
   const { name, code, error: answered, cause } = fieldsOf(error);
   if (name === "AuthorizationResponseError") {
-    if (settingErrors.has(answered)) return unavailable(`it answers ${String(answered)}`);
+    if (settingErrors.has(answered)) return refused(`the provider answers ${String(answered)}`);
     return refused(answered === "access_denied" ? "the provider denied it" : "the provider answered with an error");
   }
   if (name === "ResponseBodyError") {
     if (answered === "invalid_grant") return refused("its code was used before, is too old, or is of another log-in");
+    // Some providers say this of a code that is malformed.
+    if (answered === "invalid_request") return refused(`the provider answers ${answered} when asked for a token`);
     return unavailable(`it answers ${isName(answered) ? answered : "an error"} when asked for a token`);
   }
   if (code === "OAUTH_TIMEOUT") return unavailable("it does not answer in time");
   if (code === "OAUTH_RESPONSE_IS_NOT_CONFORM") {
     return unavailable(`it answers with HTTP status ${String(fieldsOf(cause).status)}`);
+  }
+  if (code === "OAUTH_RESPONSE_IS_NOT_JSON") {
+    return unavailable(`it answers with HTTP status ${String(fieldsOf(cause).status)} and no JSON`);
   }
   const { parameters, claim } = fieldsOf(fieldsOf(cause).cause);
   if (parameters !== undefined) return refused("the answer is of another log-in, or of another provider");
@@ -39,6 +44,14 @@ export function toFault(error: unknown): ProviderFault {
   }
   if (isName(code)) return unavailable(`its answer breaks OpenID Connect (${code})`);
   return unavailable(`it cannot be asked: ${reasonOf(error)}`);
+}
+
+/** Whether the provider may have moved, or changed the client's secret. */
+export function isStale(error: unknown): boolean {
+  const { name, code, error: answered } = fieldsOf(error);
+  if (name === "ResponseBodyError") return answered === "invalid_client";
+  if (name === "WWWAuthenticateChallengeError" || code === "OAUTH_TIMEOUT") return true;
+  return !isName(code); // `fetch` failed.
 }
 
 /** The innermost reason: `fetch` and `openid-client` wrap it. */

@@ -60,7 +60,7 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
   it.each<[string, () => void, string]>([
     ["is down", () => server.close(), "ECONNREFUSED"],
     ["answers with a failure", () => (answer = (_, response) => sendJson(response, {}, 502)), "HTTP status 502"],
-    ["is a web page", () => (answer = (_, response) => response.end("<html>")), "OAUTH_"],
+    ["is a web page", () => (answer = (_, response) => response.end("<html>")), "HTTP status 200 and no JSON"],
     [
       "sends another place",
       () => (answer = (_, r) => r.writeHead(302, { location: `${issuer}/a` }).end()),
@@ -114,6 +114,54 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
     expect(warnings).toEqual([expect.stringContaining("invalid_client")]);
     expect(warnings[0]).not.toContain("secret words");
   });
+});
+
+describe("what a browser makes up", () => {
+  it.each([
+    "state=s&error=server_error",
+    "state=s&error=invalid_scope",
+    "state=s&error=a&error=b",
+    "state=s&id_token=x",
+    "state=s&code=c&id_token=x&token=y&response=z",
+    "state=s&code=c&state=s&iss=x",
+    "state=s&code=",
+    "state=s",
+    "",
+  ])("is no failure of the provider: %j", async (query) => {
+    serve((_, response) => sendJson(response, { error: "invalid_grant" }, 400));
+    await provider.begin("http://127.0.0.1/back");
+    const forged = new URL(`http://127.0.0.1/console/callback/acme?${query}`);
+    expect(await provider.finish(forged, secrets)).toMatchObject({ status: "refused" });
+    await provider.begin("http://127.0.0.1/back");
+    expect(asked.filter((url) => url !== "/token")).toHaveLength(1);
+    expect(warnings).toEqual([]);
+  });
+
+  it("is no failure if the provider takes a code for no code", async () => {
+    serve((_, response) => sendJson(response, { error: "invalid_request" }, 400));
+    expect(await provider.finish(callback, secrets)).toEqual({
+      status: "refused",
+      reason: "the provider answers invalid_request when asked for a token",
+    });
+    expect(warnings).toEqual([]);
+  });
+});
+
+it.each<[string, typeof answer, number]>([
+  ["a network fault", (request) => request.socket.destroy(), 2],
+  ["invalid_client", (_, response) => sendJson(response, { error: "invalid_client" }, 401), 2],
+  [
+    "invalid_client with a challenge",
+    (_, r) => r.writeHead(401, { "www-authenticate": 'Basic realm="x"', "content-type": "application/json" }).end("{}"),
+    2,
+  ],
+  ["a failure", (_, response) => sendJson(response, {}, 500), 1],
+  ["an answer that breaks the protocol", (_, response) => sendJson(response, {}), 1],
+])("after %s at the token endpoint, it asks for the endpoints as often as it must", async (...[, atToken, times]) => {
+  serve(atToken);
+  expect(await provider.finish(callback, secrets)).toMatchObject({ status: "unavailable" });
+  await provider.begin("http://127.0.0.1/back");
+  expect(asked.filter((url) => url !== "/token")).toHaveLength(times);
 });
 
 it("asks for the endpoints once, however many log-ins begin", async () => {

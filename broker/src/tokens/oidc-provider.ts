@@ -2,7 +2,7 @@ import type { Configuration, CustomFetchOptions } from "openid-client";
 import type { Logger } from "../lib/logger.ts";
 import { ReportedTrouble } from "../lib/reported-trouble.ts";
 import { readBody } from "./key-source.ts";
-import { type ProviderFault, toFault } from "./oidc-fault.ts";
+import { isStale, type ProviderFault, toFault } from "./oidc-fault.ts";
 
 /** How long a provider may take for one answer, in milliseconds. */
 const providerTimeoutMs = 5_000;
@@ -70,11 +70,15 @@ export class OidcProvider {
 
   /** The access token for the code in the address to which the provider sent the browser back. Never rejects. */
   finish(callback: URL, { state, nonce, verifier }: Secrets): Promise<Finished> {
+    const answered = onlyKnown(callback);
+    if (answered === undefined) {
+      return Promise.resolve({ status: "refused", reason: "the answer has neither a code nor an error" });
+    }
     return this.#run(async () => {
       const openid = await import("openid-client");
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
       const configuration = await this.#configuration();
-      const answer = await openid.authorizationCodeGrant(configuration, callback, checks, this.#options.parameters);
+      const answer = await openid.authorizationCodeGrant(configuration, answered, checks, this.#options.parameters);
       this.#trouble.done();
       return { status: "finished", token: answer.access_token };
     });
@@ -90,7 +94,7 @@ export class OidcProvider {
     } catch (error) {
       const fault = toFault(error);
       if (fault.status === "unavailable") {
-        this.#configuring = undefined;
+        if (isStale(error)) this.#configuring = undefined;
         this.#trouble.failed(fault.reason); // The error itself may hold a token.
       }
       return fault;
@@ -105,8 +109,12 @@ export class OidcProvider {
     if (this.#configuring !== undefined && now - this.#configuring.at < endpointsKeptMs) {
       return this.#configuring.configuration;
     }
-    this.#configuring = { at: now, configuration: this.#discover() };
-    return this.#configuring.configuration;
+    const configuring = { at: now, configuration: this.#discover() };
+    this.#configuring = configuring;
+    configuring.configuration.catch(() => {
+      if (this.#configuring === configuring) this.#configuring = undefined;
+    });
+    return configuring.configuration;
   }
 
   async #discover(): Promise<Configuration> {
@@ -121,6 +129,16 @@ export class OidcProvider {
       [openid.customFetch]: fetchWhole,
     });
   }
+}
+
+/** The parameters of an answer with a code, each once: a browser may add others. Undefined for an answer that says nothing. */
+function onlyKnown({ origin, pathname, searchParams }: URL): URL | undefined {
+  const names = ["state", "iss", "code", "error"];
+  const pairs = names
+    .map((name): [string, string] => [name, searchParams.get(name) ?? ""])
+    .filter(([, value]) => value !== "");
+  const isAnswer = pairs.some(([name]) => name === "code" || name === "error");
+  return isAnswer ? new URL(`${origin}${pathname}?${new URLSearchParams(pairs).toString()}`) : undefined;
 }
 
 /** Bounds an answer by length, and by time up to its last byte. */

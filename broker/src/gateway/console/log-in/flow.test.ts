@@ -22,6 +22,14 @@ test.each([
   expect(toPlace(view, "https://events.example.org/one/console")).toBe(place);
 });
 
+test.each([
+  { state: "", nonce: "n".repeat(43), verifier: "v".repeat(43) },
+  { state: "s".repeat(43), nonce: "n", verifier: "v".repeat(43) },
+  { state: "s".repeat(43), nonce: "n".repeat(43), verifier: ` ${"v".repeat(42)}` },
+])("no flow of this broker has the secrets %j", (secrets) => {
+  expect(decodeFlow(encodeFlow({ name: "acme", secrets, view: "/" }))).toBeUndefined();
+});
+
 test("a flow is read as it was written, also with the longest view", () => {
   const secrets = { state: "s".repeat(43), nonce: "n".repeat(43), verifier: "v".repeat(43) };
   const flow = { name: "n".repeat(64), secrets, view: toView(`/${'"'.repeat(1023)}`) };

@@ -13,13 +13,18 @@ export function encodeFlow({ name, secrets: { state, nonce, verifier }, view }: 
   return Buffer.from(JSON.stringify([name, state, nonce, verifier, view])).toString("base64url");
 }
 
+/** Secrets as `openid-client` makes them: 32 random bytes. */
+const secretPattern = /^[\w-]{43}$/;
+
 /** Undefined for a text that is no flow. */
 export function decodeFlow(text: string): Flow | undefined {
   const parts = parse(Buffer.from(text, "base64url").toString());
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === "string")) return undefined;
   const [name, state, nonce, verifier, view] = parts;
   if (name === undefined || state === undefined || nonce === undefined) return undefined;
-  return verifier === undefined || view === undefined ? undefined : { name, secrets: { state, nonce, verifier }, view };
+  if (verifier === undefined || view === undefined) return undefined;
+  if (![state, nonce, verifier].every((secret) => secretPattern.test(secret))) return undefined;
+  return { name, secrets: { state, nonce, verifier }, view };
 }
 
 function parse(text: string): unknown {

@@ -10,7 +10,7 @@ import { cookieNameOf } from "../../callers/session-cookie.ts";
 import { encodeFlow } from "./flow.ts";
 import type { LogIn } from "./log-in.ts";
 
-const secrets = { state: "s", nonce: "n", verifier: "v" };
+const secrets = { state: "s".repeat(43), nonce: "n".repeat(43), verifier: "v".repeat(43) };
 const cookie = `${cookieNameOf("", "flow")}=${encodeFlow({ name: "acme", secrets, view: "/" })}`;
 const logIn: LogIn = {
   name: "acme",
@@ -44,6 +44,8 @@ async function ask(path: string, principal: Principal = known) {
   return { status: response.statusCode, location, cookies: String(cookies), body: await text(response) };
 }
 
+const callback = `/callback/acme?code=c&state=${secrets.state}`;
+
 test("a log-in begins at the address by which the browser came, behind a proxy too", async () => {
   const { status, location } = await ask("/login/acme");
   expect([status, location]).toEqual([303, "https://events.example.org/console/callback/acme"]);
@@ -56,7 +58,7 @@ test.each<[string, Principal, number, string]>([
   ["wrong", { kind: "rejected", reason: "it is <b>" }, 403, "access token: it is &lt;b&gt;."],
   ["not to be judged now", { kind: "rejected", reason: "x", error: new BrokerError("busy") }, 503, "at present"],
 ])("a token that is %s", async (...[, principal, status, words]) => {
-  const answer = await ask("/callback/acme?code=c&state=s", principal);
+  const answer = await ask(callback, principal);
   expect(answer).toMatchObject({ status, body: expect.stringContaining(words) });
   expect(answer.cookies).toMatch(/^__Host-stele_flow=; Max-Age=0;/);
   expect(answer.cookies.includes("__Host-stele_session=a.b.c")).toBe(status === 303);
@@ -68,7 +70,7 @@ test("a session ends with its token, and no later than browsers keep a cookie", 
     [Date.now() + 600_500, /Max-Age=(600|59\d);/],
     [Number.POSITIVE_INFINITY, /Max-Age=34560000;/],
   ] as const) {
-    const { cookies } = await ask("/callback/acme?code=c&state=s", { ...known, token, expiresAt });
+    const { cookies } = await ask(callback, { ...known, token, expiresAt });
     expect(cookies.split("__Host-stele_session")[1]).toMatch(seconds);
   }
 });
