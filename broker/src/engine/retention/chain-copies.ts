@@ -224,7 +224,10 @@ function tooSlow(batches: readonly EventBatch[], timeoutMs: number): BrokerError
 }
 
 function whyAsked(batches: readonly EventBatch[]): string {
-  return `only the chain has the events of block ${batches[0]?.blockNumber} (storeRetentionMs)`;
+  const [first] = batches;
+  return first?.dropped === undefined
+    ? `the chain must give the events of block ${first?.blockNumber} before the store drops them (storeRetentionMs)`
+    : `only the chain has the events of block ${first.blockNumber} (storeRetentionMs)`;
 }
 
 function notGiven({ topic, firstSequence, blockNumber }: EventBatch): BrokerError {
