@@ -141,6 +141,15 @@ describe("a log-in is refused", () => {
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
   });
 
+  it("with the answer of another log-in, which leaves the one that waits alone", async () => {
+    const visitor = new LogInVisitor();
+    const callback = await reachCallback(visitor);
+    for (const query of ["", "?error=access_denied", `?code=c&state=${"x".repeat(43)}`]) {
+      await expectRefused(visitor, `${callbackUrl()}${query}`, { reason: /the answer is of another log-in/ });
+    }
+    expect((await visitor.ask(callback.href)).status).toBe(303);
+  });
+
   it("with the answer of another browser", async () => {
     const callback = await reachCallback(new LogInVisitor());
     await expectRefused(new LogInVisitor(), callback.href, { reason: /No log-in of this browser waits/ });

@@ -41,6 +41,11 @@ const unfinished: Refusal = {
   reason:
     "No log-in of this browser waits for this answer: it took more than ten minutes, another one began, or it was finished before. Log in again.",
 };
+const foreign: Refusal = {
+  status: 400,
+  reason:
+    "The log-in failed: the answer is of another log-in than the latest of this browser. Finish that one, or log in again.",
+};
 const unavailable: Refusal = {
   status: 503,
   reason: "The identity provider cannot be used at present. The broker's log says why. Try again later.",
@@ -90,8 +95,11 @@ class LogInRoutes {
     const { logIn, consoleUrl } = visit;
     const flow = decodeFlow(findCookie(request.headers, this.#flowCookie) ?? "");
     if (flow === undefined || flow.name !== logIn.name) return this.#refuse(reply, unfinished);
+    const query = queryOf(request);
+    // Any page can send its visitors here; only the provider knows the state.
+    if (query.get("state") !== flow.secrets.state) return this.#refuse(reply, foreign);
     this.#setCookie(reply, { name: this.#flowCookie, value: "", maxAgeSeconds: 0, sameSite: "Lax" });
-    const callback = new URL(`${callbackOf(visit)}?${queryOf(request).toString()}`);
+    const callback = new URL(`${callbackOf(visit)}?${query.toString()}`);
     const finished = await logIn.provider.finish(callback, flow.secrets);
     if (finished.status !== "finished") return this.#refuse(reply, toRefusal(finished));
     const { token } = finished;
