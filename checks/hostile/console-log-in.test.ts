@@ -167,6 +167,9 @@ describe("a log-in is refused", () => {
     await expectRefused(visitor, callback.href, { reason: /No log-in of this browser waits/ });
     visitor.jars.get(brokerHost)?.set(flowCookie, flow);
     await expectRefused(visitor, callback.href, { reason: /its code was used before/ });
+    expect(world.broker.stdout()).toMatch(
+      /"its code was used before.*"log-in refused"|"log-in refused".*"its code was used before/,
+    );
   });
 
   it("with the code of a flow with another verifier", async () => {

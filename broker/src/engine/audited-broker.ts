@@ -116,6 +116,10 @@ export class AuditedBroker implements Broker {
     return this.#calls.authenticate(credential, origin);
   }
 
+  refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#calls.refuseLogIn(reason, origin);
+  }
+
   mayConnect(findAddress: () => string | undefined): boolean {
     return this.#calls.mayConnect(findAddress);
   }

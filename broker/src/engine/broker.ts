@@ -359,6 +359,8 @@ export interface Broker {
    * by each call. A gateway makes its callers with the answer. The answer to a wrong one may come late.
    */
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal>;
+  /** Notes a log-in that failed before it gave a credential, and slows it as {@link authenticate} slows a wrong one. */
+  refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal>;
   /** Whether a listener takes a new connection. Else it closes it unread: from its address, wrong credentials flood. */
   mayConnect(findAddress: () => string | undefined): boolean;
   /** Whether the caller may be connected; asked by a protocol whose connections have no session. @throws BrokerError 100701, 200207. */

@@ -167,6 +167,10 @@ export class GuardedBroker implements Broker {
     return this.#options.access.authenticate(credential, origin);
   }
 
+  refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#options.access.refuseLogIn(reason, origin);
+  }
+
   mayConnect(findAddress: () => string | undefined): boolean {
     return this.#options.access.mayConnect(findAddress);
   }

@@ -95,7 +95,7 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
     ],
   ])("if it falls silent %s", { timeout: 20_000 }, async (_name, silent) => {
     serve(silent);
-    expect(await provider.finish(callback, secrets)).toMatchObject({ status: "unavailable" });
+    expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
     expect(warnings).toHaveLength(1);
   });
 
@@ -107,9 +107,9 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
       );
       request.on("end", () => sendJson(response, { error: "invalid_client", error_description: "secret words" }, 401));
     });
-    expect(await provider.finish(callback, secrets)).toMatchObject({ status: "unavailable" });
+    expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
     secret = "second";
-    await provider.finish(callback, secrets);
+    await provider.finish(callback, secrets, "192.0.2.1");
     expect(given).toEqual(["first", "second"]);
     expect(warnings).toEqual([expect.stringContaining("invalid_client")]);
     expect(warnings[0]).not.toContain("secret words");
@@ -131,7 +131,7 @@ describe("what a browser makes up", () => {
     serve((_, response) => sendJson(response, { error: "invalid_grant" }, 400));
     await provider.begin("http://127.0.0.1/back");
     const forged = new URL(`http://127.0.0.1/console/callback/acme?${query}`);
-    expect(await provider.finish(forged, secrets)).toMatchObject({ status: "refused" });
+    expect(await provider.finish(forged, secrets, "192.0.2.1")).toMatchObject({ status: "refused" });
     await provider.begin("http://127.0.0.1/back");
     expect(asked.filter((url) => url !== "/token")).toHaveLength(1);
     expect(warnings).toEqual([]);
@@ -139,7 +139,7 @@ describe("what a browser makes up", () => {
 
   it("is no failure if the provider takes a code for no code", async () => {
     serve((_, response) => sendJson(response, { error: "invalid_request" }, 400));
-    expect(await provider.finish(callback, secrets)).toEqual({
+    expect(await provider.finish(callback, secrets, "192.0.2.1")).toEqual({
       status: "refused",
       reason: "the provider answers invalid_request when asked for a token",
     });
@@ -159,7 +159,7 @@ it.each<[string, typeof answer, number]>([
   ["an answer that breaks the protocol", (_, response) => sendJson(response, {}), 1],
 ])("after %s at the token endpoint, it asks for the endpoints as often as it must", async (...[, atToken, times]) => {
   serve(atToken);
-  expect(await provider.finish(callback, secrets)).toMatchObject({ status: "unavailable" });
+  expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
   await provider.begin("http://127.0.0.1/back");
   expect(asked.filter((url) => url !== "/token")).toHaveLength(times);
 });
@@ -171,19 +171,38 @@ it("asks for the endpoints once, however many log-ins begin", async () => {
   expect(asked).toEqual(["/.well-known/openid-configuration"]);
 });
 
-it("refuses more than 100 log-ins that wait at once, and serves on afterwards", async () => {
-  let waiting: ServerResponse[] = [];
-  serve((_, response) => void waiting.push(response));
-  await provider.begin("http://127.0.0.1/back");
-  const held = Array.from({ length: 100 }, () => provider.finish(callback, secrets));
-  expect(await provider.begin("http://127.0.0.1/back")).toEqual({
-    status: "unavailable",
-    reason: "100 log-ins wait for the provider",
+const busy = (reason: string) => ({ status: "unavailable", reason });
+const hold = (network: string, count: number) =>
+  Array.from({ length: count }, () => provider.finish(callback, secrets, network));
+
+describe("log-ins that wait for a token", () => {
+  let waiting: ServerResponse[];
+  beforeEach(() => {
+    waiting = [];
+    serve((_, response) => void waiting.push(response));
   });
-  await expect.poll(() => waiting.length).toBe(100);
-  for (const response of waiting) sendJson(response, { error: "invalid_grant" }, 400);
-  waiting = [];
-  expect((await Promise.all(held)).every(({ status }) => status === "refused")).toBe(true);
-  expect(await provider.begin("http://127.0.0.1/back")).toMatchObject({ status: "begun" });
-  expect(warnings).toEqual([]);
+
+  async function expectServed(held: readonly ReturnType<typeof provider.finish>[]): Promise<void> {
+    await expect.poll(() => waiting.length).toBe(held.length);
+    for (const response of waiting) sendJson(response, { error: "invalid_grant" }, 400);
+    expect((await Promise.all(held)).every(({ status }) => status === "refused")).toBe(true);
+    expect(warnings).toEqual([]);
+  }
+
+  it("are 10 of one address, which costs no other", async () => {
+    const held = hold("192.0.2.1", 10);
+    const further = await provider.finish(callback, secrets, "192.0.2.1");
+    expect(further).toEqual(busy("10 log-ins of this address wait for the provider"));
+    await expectServed([...held, ...hold("192.0.2.2", 1)]);
+    waiting = [];
+    await expectServed(hold("192.0.2.1", 10));
+  });
+
+  it("are 100 at once, while others begin", async () => {
+    const held = Array.from({ length: 10 }, (_, index) => hold(`192.0.2.${index}`, 10)).flat();
+    const further = await provider.finish(callback, secrets, "192.0.2.99");
+    expect(further).toEqual(busy("100 log-ins wait for the provider"));
+    expect(await provider.begin("http://127.0.0.1/back")).toMatchObject({ status: "begun" });
+    await expectServed(held);
+  });
 });

@@ -6,8 +6,10 @@ import { isStale, type ProviderFault, toFault } from "./oidc-fault.ts";
 
 /** How long a provider may take for one answer, in milliseconds. */
 const providerTimeoutMs = 5_000;
-/** Log-ins of one provider that wait for it at once; further ones are refused. */
+/** Log-ins of one provider that wait for a token at once; further ones are refused. */
 const exchangesMax = 100;
+/** The same of one address. */
+const exchangesPerAddressMax = 10;
 /** How long the endpoints of a provider are remembered, in milliseconds. The client's secret is read again with them. */
 const endpointsKeptMs = 3_600_000;
 
@@ -36,7 +38,9 @@ export class OidcProvider {
   readonly #options: OidcOptions;
   readonly #trouble: ReportedTrouble;
   #configuring: { readonly at: number; readonly configuration: Promise<Configuration> } | undefined;
-  #running = 0;
+  /** Of each network with log-ins that wait for a token: how many. */
+  readonly #waiting = new Map<string, number>();
+  #waitingCount = 0;
 
   constructor(options: OidcOptions, { logger }: { readonly logger: Logger }) {
     this.#options = options;
@@ -69,7 +73,7 @@ export class OidcProvider {
   }
 
   /** The access token for the code in the address to which the provider sent the browser back. Never rejects. */
-  finish(callback: URL, { state, nonce, verifier }: Secrets): Promise<Finished> {
+  finish(callback: URL, { state, nonce, verifier }: Secrets, network: string): Promise<Finished> {
     const answered = onlyKnown(callback);
     if (answered === undefined) {
       return Promise.resolve({ status: "refused", reason: "the answer has neither a code nor an error" });
@@ -78,17 +82,16 @@ export class OidcProvider {
       const openid = await import("openid-client");
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
       const configuration = await this.#configuration();
-      const answer = await openid.authorizationCodeGrant(configuration, answered, checks, this.#options.parameters);
-      this.#trouble.done();
-      return { status: "finished", token: answer.access_token };
+      return this.#takeTurn(network, async () => {
+        const { parameters } = this.#options;
+        const answer = await openid.authorizationCodeGrant(configuration, answered, checks, parameters);
+        this.#trouble.done();
+        return { status: "finished", token: answer.access_token };
+      });
     });
   }
 
   async #run<Result>(task: () => Promise<Result>): Promise<Result | ProviderFault> {
-    if (this.#running >= exchangesMax) {
-      return { status: "unavailable", reason: `${exchangesMax} log-ins wait for the provider` };
-    }
-    this.#running += 1;
     try {
       return await task();
     } catch (error) {
@@ -98,8 +101,23 @@ export class OidcProvider {
         this.#trouble.failed(fault.reason); // The error itself may hold a token.
       }
       return fault;
+    }
+  }
+
+  /** Bounds what one client, and all together, can have the provider do at once. */
+  async #takeTurn<Result>(network: string, task: () => Promise<Result>): Promise<Result | ProviderFault> {
+    const own = this.#waiting.get(network) ?? 0;
+    if (own >= exchangesPerAddressMax) return toBusy(`${exchangesPerAddressMax} log-ins of this address`);
+    if (this.#waitingCount >= exchangesMax) return toBusy(`${exchangesMax} log-ins`);
+    this.#waiting.set(network, own + 1);
+    this.#waitingCount += 1;
+    try {
+      return await task();
     } finally {
-      this.#running -= 1;
+      const left = (this.#waiting.get(network) ?? 0) - 1;
+      if (left > 0) this.#waiting.set(network, left);
+      else this.#waiting.delete(network);
+      this.#waitingCount -= 1;
     }
   }
 
@@ -129,6 +147,10 @@ export class OidcProvider {
       [openid.customFetch]: fetchWhole,
     });
   }
+}
+
+function toBusy(who: string): ProviderFault {
+  return { status: "unavailable", reason: `${who} wait for the provider` };
 }
 
 /** The parameters of an answer with a code, each once: a browser may add others. Undefined for an answer that says nothing. */

@@ -60,7 +60,15 @@ const tailed = { after: undefined, lastEventId: undefined, onConnected: ignore }
 const rows: {
   readonly [Name in Exclude<
     keyof Broker,
-    "authenticate" | "mayConnect" | "admit" | "rightsOf" | "authorize" | "attach" | "whenRoom" | "release"
+    | "authenticate"
+    | "refuseLogIn"
+    | "mayConnect"
+    | "admit"
+    | "rightsOf"
+    | "authorize"
+    | "attach"
+    | "whenRoom"
+    | "release"
   >]: Row;
 } = {
   open: { asks: ["open", "1", "b"], run: (b) => b.open({ topic: "b", groupId }), runWrong: (b) => b.open(blank) },

@@ -12,7 +12,7 @@ import type { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
-import { type Caller, nobody, type Owner, ownerOf, type Principal, type Rejected } from "./caller.ts";
+import { type Caller, type Known, nobody, type Owner, ownerOf, type Principal, type Rejected } from "./caller.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import type { FailedLogIns, LogInOrigin } from "./failed-log-ins.ts";
 import type { Action, Policy } from "./policy.ts";
@@ -67,6 +67,11 @@ export class Access {
       : this.#judge(found, origin);
   }
 
+  /** Notes a log-in that failed before it gave a credential, as a wrong one. */
+  refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#slow({ kind: "rejected", reason }, origin, reason);
+  }
+
   /** Whether a listener takes a new connection. */
   mayConnect(findAddress: () => string | undefined): boolean {
     return this.#failed?.mayConnect(findAddress) ?? true;
@@ -76,7 +81,10 @@ export class Access {
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
     const reason = this.#findFault(principal);
-    if (reason === undefined) return principal;
+    return reason === undefined ? principal : this.#slow(principal, origin, reason);
+  }
+
+  #slow(principal: Known | Rejected, origin: LogInOrigin, reason: string): Principal | Promise<Principal> {
     this.#trail?.logInFailed(principal, origin, reason);
     const held = this.#failed?.note(origin, reason);
     return held?.then((isAnswered) => (isAnswered ? principal : tooMany)) ?? principal;

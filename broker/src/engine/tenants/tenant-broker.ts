@@ -127,6 +127,10 @@ export class TenantBroker implements Broker {
     return this.#real.authenticate(credential, origin);
   }
 
+  refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
+    return this.#real.refuseLogIn(reason, origin);
+  }
+
   mayConnect(findAddress: () => string | undefined): boolean {
     return this.#real.mayConnect(findAddress);
   }

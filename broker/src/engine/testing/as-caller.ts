@@ -10,7 +10,7 @@ export const testCaller: Caller = {
 };
 
 type CallsOfOne = {
-  readonly [Name in Exclude<keyof Broker, "authenticate" | "mayConnect">]: Broker[Name] extends (
+  readonly [Name in Exclude<keyof Broker, "authenticate" | "refuseLogIn" | "mayConnect">]: Broker[Name] extends (
     caller: Caller,
     ...rest: infer Rest
   ) => infer Result
@@ -20,7 +20,7 @@ type CallsOfOne = {
 
 /** An engine whose calls all come from one caller. */
 export type CalledBroker = CallsOfOne &
-  Pick<Broker, "authenticate" | "mayConnect"> &
+  Pick<Broker, "authenticate" | "refuseLogIn" | "mayConnect"> &
   Omit<RunningBroker, "calls" | "runningOrders">;
 
 export function asCaller(broker: RunningBroker, caller: Caller = testCaller): CalledBroker {
@@ -53,6 +53,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     health: () => calls.health(caller),
     node: () => calls.node(caller),
     authenticate: (credential, origin) => calls.authenticate(credential, origin),
+    refuseLogIn: (reason, origin) => calls.refuseLogIn(reason, origin),
     mayConnect: (findAddress) => calls.mayConnect(findAddress),
     admit: () => calls.admit(caller),
     authorize: (action, named) => calls.authorize(caller, action, named),

@@ -18,7 +18,7 @@ export interface ConsoleOptions {
   /** Ways to log in beside keys. */
   readonly logIns?: readonly LogIn[] | undefined;
   /** Finds out whom a provider logged in. */
-  readonly broker: Pick<Broker, "authenticate">;
+  readonly broker: Pick<Broker, "authenticate" | "refuseLogIn">;
 }
 
 interface IndexParts extends Pick<ConsoleOptions, "files" | "basePath"> {

@@ -26,6 +26,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     health: () => [],
     node: () => undefined,
     authenticate: () => anonymous,
+    refuseLogIn: (reason) => ({ kind: "rejected", reason }),
     mayConnect: () => true,
     admit: () => {},
     authorize: () => {},

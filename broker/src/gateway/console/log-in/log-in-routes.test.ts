@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { BrokerError } from "@stele/wire";
 import { expect, test } from "vitest";
 import { type Principal, toOwnerId } from "../../../engine/access/caller.ts";
+import type { Broker } from "../../../engine/broker.ts";
 import { RuleSet } from "../../../engine/access/rule-set.ts";
 import { serve } from "../../testing/serve.ts";
 import { cookieNameOf } from "../../callers/session-cookie.ts";
@@ -21,6 +22,10 @@ const logIn: LogIn = {
     finish: () => Promise.resolve({ status: "finished", token: "a.b.c" }),
   },
 };
+const refusing: LogIn = {
+  ...logIn,
+  provider: { ...logIn.provider, finish: () => Promise.resolve({ status: "refused", reason: "its code was used" }) },
+};
 const index = { type: "text/html", bytes: Buffer.from("<title>Stele</title>"), gzip: undefined, etag: "x" };
 const known: Principal = {
   kind: "known",
@@ -32,10 +37,14 @@ const known: Principal = {
 };
 
 /** A request that comes by a proxy, which ends TLS and passes `Host` on. */
-async function ask(path: string, principal: Principal = known) {
+async function ask(path: string, principal: Principal = known, refuseLogIn?: Broker["refuseLogIn"]) {
   await using server = await serve(
-    { authenticate: () => principal },
-    { console: new Map([["index.html", index]]), logIns: [logIn], allowedHosts: ["events.example.org"] },
+    { authenticate: () => principal, ...(refuseLogIn && { refuseLogIn }) },
+    {
+      console: new Map([["index.html", index]]),
+      logIns: [refuseLogIn === undefined ? logIn : refusing],
+      allowedHosts: ["events.example.org"],
+    },
   );
   const headers = { host: "Events.example.org", cookie, connection: "close" };
   const sent = request(`${server.url}/console${path}`, { headers }).end();
@@ -62,6 +71,23 @@ test.each<[string, Principal, number, string]>([
   expect(answer).toMatchObject({ status, body: expect.stringContaining(words) });
   expect(answer.cookies).toMatch(/^__Host-stele_flow=; Max-Age=0;/);
   expect(answer.cookies.includes("__Host-stele_session=a.b.c")).toBe(status === 303);
+});
+
+test("a log-in that fails is noted with its address, as a wrong key is", async () => {
+  const noted: unknown[] = [];
+  const refuseLogIn: Broker["refuseLogIn"] = (reason, { address }) => {
+    noted.push([reason, address]);
+    return Promise.resolve({ kind: "rejected", reason });
+  };
+  expect(await ask(callback, known, refuseLogIn)).toMatchObject({ status: 400 });
+  await ask(`/callback/acme?code=c&state=x`, known, refuseLogIn);
+  expect(noted).toEqual([["its code was used", "127.0.0.1"]]);
+});
+
+const inFlood: Broker["refuseLogIn"] = (reason) => ({ kind: "rejected", reason, isClosed: true });
+
+test("in a flood of log-ins that fail, connections end without an answer", async () => {
+  await expect(ask(callback, known, inFlood)).rejects.toMatchObject({ code: "ECONNRESET" });
 });
 
 test("a session ends with its token, and no later than browsers keep a cookie", async () => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../../../engine/access/caller.ts";
+import { type LogInOrigin, toNetwork } from "../../../engine/access/failed-log-ins.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import { cookieBytesMax, cookieNameOf, findCookie, formatCookie } from "../../callers/session-cookie.ts";
 import { callbackRoute, consolePath } from "../../shared/console-path.ts";
@@ -13,7 +14,7 @@ const sessionSecondsMax = 34_560_000;
 const flowSecondsMax = 600;
 
 export interface LogInRoutesOptions {
-  readonly broker: Pick<Broker, "authenticate">;
+  readonly broker: Pick<Broker, "authenticate" | "refuseLogIn">;
   readonly logIns: readonly LogIn[];
   readonly basePath: string;
   /** The console's style sheet, as its page names it. */
@@ -100,13 +101,16 @@ class LogInRoutes {
     if (query.get("state") !== flow.secrets.state) return this.#refuse(reply, foreign);
     this.#setCookie(reply, { name: this.#flowCookie, value: "", maxAgeSeconds: 0, sameSite: "Lax" });
     const callback = new URL(`${callbackOf(visit)}?${query.toString()}`);
-    const finished = await logIn.provider.finish(callback, flow.secrets);
-    if (finished.status !== "finished") return this.#refuse(reply, toRefusal(finished));
+    const { broker } = this.#options;
+    const origin = originOf(request);
+    const finished = await logIn.provider.finish(callback, flow.secrets, toNetwork(origin.address ?? ""));
+    if (finished.status !== "finished") {
+      if (isClosed(await broker.refuseLogIn(finished.reason, origin))) return close(reply);
+      return this.#refuse(reply, toRefusal(finished));
+    }
     const { token } = finished;
-    const principal = await this.#options.broker.authenticate(token, {
-      address: request.forwardedFor ?? request.raw.socket.remoteAddress,
-      protocol: "HTTP",
-    });
+    const principal = await broker.authenticate(token, origin);
+    if (isClosed(principal)) return close(reply);
     const refusal = findRefusal(principal, logIn) ?? this.#findLengthFault(token);
     if (refusal !== undefined) return this.#refuse(reply, refusal);
     this.#setCookie(reply, {
@@ -152,6 +156,21 @@ function callbackOf({ logIn, consoleUrl }: Visit): string {
 
 function queryOf({ raw: { url = "" } }: Pick<FastifyRequest, "raw">): URLSearchParams {
   return new URLSearchParams(url.split("?")[1]);
+}
+
+function originOf({ forwardedFor, raw }: NamedRequest): LogInOrigin {
+  return { address: forwardedFor ?? raw.socket.remoteAddress, protocol: "HTTP" };
+}
+
+function isClosed(principal: Principal): boolean {
+  return principal.kind === "rejected" && principal.isClosed === true;
+}
+
+/** No answer is due in a flood. */
+function close(reply: FastifyReply): FastifyReply {
+  reply.hijack();
+  reply.raw.socket?.resetAndDestroy();
+  return reply;
 }
 
 function redirect(reply: FastifyReply, place: string): FastifyReply {

@@ -17,10 +17,11 @@ export interface LogInProvider {
   begin(
     redirectUri: string,
   ): Promise<{ readonly status: "begun"; readonly url: string; readonly secrets: LogInSecrets } | LogInFault>;
-  /** The token for an address to which the provider sent the browser back. */
+  /** The token for an address to which the provider sent the browser back. A few of one network wait at once; further ones fail. */
   finish(
     callback: URL,
     secrets: LogInSecrets,
+    network: string,
   ): Promise<{ readonly status: "finished"; readonly token: string } | LogInFault>;
 }
 
