@@ -85,6 +85,7 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
     arrange();
     expect(await provider.begin("http://127.0.0.1/back")).toMatchObject({ status: "unavailable" });
     expect(warnings).toEqual([expect.stringContaining(reason)]);
+    expect(provider.findWarning()).toContain(`log-ins by ${issuer} fail`);
   });
 
   it.each<[string, typeof answer]>([
@@ -134,7 +135,7 @@ describe("what a browser makes up", () => {
     expect(await provider.finish(forged, secrets, "192.0.2.1")).toMatchObject({ status: "refused" });
     await provider.begin("http://127.0.0.1/back");
     expect(asked.filter((url) => url !== "/token")).toHaveLength(1);
-    expect(warnings).toEqual([]);
+    expect([warnings, provider.findWarning()]).toEqual([[], undefined]);
   });
 
   it("is no failure if the provider takes a code for no code", async () => {

@@ -48,6 +48,14 @@ export class OidcProvider {
     this.#trouble = new ReportedTrouble(own, "log-in provider failed", "log-in provider answers again");
   }
 
+  /** What the operator has to see to: failures of the broker's own requests alone. Undefined for nothing. */
+  findWarning(): string | undefined {
+    const { reason } = this.#trouble;
+    return reason === undefined
+      ? undefined
+      : `log-ins by ${this.#options.issuer} fail, and none has succeeded since: ${reason}`;
+  }
+
   /** Where to send the browser. Never rejects. */
   begin(redirectUri: string): Promise<Begun> {
     return this.#run(async () => {

@@ -47,10 +47,16 @@ export interface AdminOptions {
   readonly audience?: Audience | undefined;
   /** What listens, and where; left out of the health page when undefined. */
   readonly listeners?: (() => readonly ListenerAddress[]) | undefined;
+  /** Ways to log in to the console, whose warnings join those of the groups; none if left out. */
+  readonly logIns?: readonly WarningLogIn[] | undefined;
 }
 
 /** Whom a listener serves where it does not serve everybody. */
 export type Audience = "clients" | "operators";
+
+interface WarningLogIn {
+  readonly provider: { findWarning(): string | undefined };
+}
 
 interface ListenerAddress {
   readonly name: string;
@@ -154,7 +160,21 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   reply.status(isReady ? 200 : 503);
   if (!mayInspect(options.broker, caller)) return sendJson(reply, { status });
   const node = options.broker.node(caller);
-  return sendJson(reply, { status, node, listeners: options.listeners?.(), groups });
+  return sendJson(reply, { status, node, listeners: options.listeners?.(), groups: withWarnings(groups, options) });
+}
+
+/** The engine knows nothing of providers. */
+function withWarnings(
+  groups: readonly GroupHealth[],
+  { logIns = [] }: Pick<AdminOptions, "logIns">,
+): readonly GroupHealth[] {
+  const own = logIns.map(({ provider }) => provider.findWarning());
+  if (own.every((text) => text === undefined)) return groups;
+  return groups.map((group) => ({ ...group, warning: joinTexts([group.warning, ...own]) }));
+}
+
+function joinTexts(texts: readonly (string | undefined)[]): string {
+  return texts.filter((text) => text !== undefined).join("; ");
 }
 
 /** Latest time that a date can hold, in milliseconds (ECMAScript, section 21.4.1.1). A token may end later. */

@@ -109,6 +109,15 @@ describe("health", () => {
     expect([response.status, await response.json()]).toEqual([status, { status: text, groups: expected }]);
   });
 
+  it("ready warns of a provider of log-ins that fails", async () => {
+    const logIns = [{ provider: { findWarning: () => undefined } }, { provider: { findWarning: () => "it is away" } }];
+    const groups = [ready, { ...ready, warning: "w" }];
+    await using server = await serve({ health: () => groups }, { logIns: logIns as never }); // No log-in begins here.
+    const response = await fetch(`${server.url}/health/ready`);
+    const warned = [{ warning: "it is away" }, { warning: "w; it is away" }];
+    expect(await response.json()).toMatchObject({ status: "ready", groups: warned });
+  });
+
   it("ready reports the state of the node in its cluster", async () => {
     const node = { address: "node-a:8080", isMember: false, reason: "it has not joined" };
     await using server = await serve({ health: () => [notReady], node: () => node });

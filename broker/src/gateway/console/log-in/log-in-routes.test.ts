@@ -18,6 +18,7 @@ const logIn: LogIn = {
   issuer: "https://id.acme.example",
   origins: ["https://events.example.org"],
   provider: {
+    findWarning: () => undefined,
     begin: (redirectUri) => Promise.resolve({ status: "begun", url: redirectUri, secrets }),
     finish: () => Promise.resolve({ status: "finished", token: "a.b.c" }),
   },

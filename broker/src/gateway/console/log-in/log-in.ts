@@ -13,6 +13,8 @@ export interface LogInFault {
 
 /** An identity provider. Its calls take a bounded time, and never reject. */
 export interface LogInProvider {
+  /** What the operator has to see to; undefined for nothing. */
+  findWarning(): string | undefined;
   /** The address to send the browser to. */
   begin(
     redirectUri: string,
