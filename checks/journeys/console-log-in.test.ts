@@ -51,6 +51,27 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     expect(await views.allTextContents()).toEqual(["Overview", "Tail"]);
   });
 
+  it("find a tab locked once another person has logged in beside it", async () => {
+    const page = await browser.open(`${world.consoleUrl}/`);
+    await logIn(page, "clerk");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    await unlock(page);
+    const other = await page.context().newPage();
+    await other.goto(`${world.consoleUrl}/`);
+    await logOut(other);
+    await logIn(other, "looker");
+    await other.getByText("acme/looker", { exact: true }).waitFor();
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByText("acme/looker", { exact: true }).waitFor();
+    await page.getByRole("region", { name: "Publish" }).waitFor({ state: "detached" });
+    await logOut(other);
+    await logIn(other, "clerk");
+    await other.getByText("acme/clerk", { exact: true }).waitFor();
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Unlock changes" }).waitFor();
+  });
+
   it("are asked again when the token has expired while they read a tail, and come back to it", async () => {
     world.provider.tokenSeconds = 12;
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
@@ -114,4 +135,11 @@ async function logIn(page: Page, name: string): Promise<void> {
   await dialogOf(page).getByRole("link", { name: "Log in with acme" }).click();
   await page.getByLabel("Name").fill(name);
   await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** At the provider too, so that the next log-in asks for a name. */
+async function logOut(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "Log out" }).click();
+  await dialogOf(page).waitFor();
+  await page.context().clearCookies({ name: /^_/ });
 }

@@ -23,6 +23,7 @@ const FiguresPage = lazy(async () => ({ default: (await import("./figures/figure
 
 export function App(): ReactNode {
   useFreshAnswers();
+  useOneCaller();
   return (
     <Router base={consolePath}>
       <Header />
@@ -73,6 +74,21 @@ function useFreshAnswers(): void {
     previous.current = stele;
     void queries.resetQueries();
   }, [queries, stele]);
+}
+
+/** Log-ins of other tabs change the session of this one: what one person has unlocked and read is not for the next. */
+function useOneCaller(): void {
+  const session = useSession();
+  const stele = useStele();
+  const principal = useRights()?.principal;
+  const known = useRef({ stele, principal });
+  useEffect(() => {
+    if (principal === undefined) return;
+    const before = known.current;
+    known.current = { stele, principal };
+    const isOther = before.principal !== undefined && before.principal !== principal;
+    if (isOther && before.stele === stele) session.renew();
+  }, [session, stele, principal]);
 }
 
 function Header(): ReactNode {

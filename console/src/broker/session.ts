@@ -40,6 +40,11 @@ export class Session {
     this.#change(toState(key));
   }
 
+  /** Begins anew with the same key: somebody else has logged in at this host. */
+  renew(): void {
+    this.#change(toState(sessionStorage.getItem(storageName) ?? undefined));
+  }
+
   setUnlocked(isUnlocked: boolean): void {
     this.#change({ ...this.#state, isUnlocked });
   }
