@@ -1,5 +1,6 @@
 import type { BlockRange, CheckedBlocks, DamagedBlock } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
+import { isReadFault } from "../storage/passing-fault.ts";
 import { BlockDamagedError, readVerifiedBlocks } from "./verified-blocks.ts";
 
 /** Holds blocks against their hashes, as many as have `bytesMax` bytes, and goes on behind those that do not fit. */
@@ -10,9 +11,15 @@ export function checkBlocks(database: ChainDatabase, { from, to, bytesMax }: Blo
     try {
       for (const block of readVerifiedBlocks(database, { from: number, to: number, bytesMax })) bytes += block.length;
     } catch (error) {
-      if (!(error instanceof BlockDamagedError)) throw error;
-      damaged.push({ number: Number(number), reason: error.message });
+      damaged.push({ number: Number(number), reason: reasonOf(number, error) });
     }
   }
   return { upTo: Number(number) - 1, damaged };
+}
+
+/** A block that the disk does not give is as good as damaged while that lasts. @throws any other error. */
+function reasonOf(number: bigint, error: unknown): string {
+  if (error instanceof BlockDamagedError) return error.message;
+  if (isReadFault(error)) return `Block ${number} of the chain cannot be read: ${error.message}.`;
+  throw error;
 }

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, it } from "vitest";
 import { ChainDatabase } from "../storage/chain-database.ts";
+import type { BlockHead } from "../blocks/block.ts";
 import { SCHEMA } from "../storage/schema.ts";
+import { checkBlocks } from "./check-blocks.ts";
 import { BlockDamagedError, readVerifiedBlocks } from "./verified-blocks.ts";
 
 const range = { from: 0n, to: 0n, bytesMax: 1 };
@@ -36,3 +38,30 @@ it("distinguishes a temporarily unreadable file from a damaged one", () => {
     rmSync(folder, { recursive: true });
   }
 });
+
+it("names a block that the disk does not give, and goes on behind it", () => {
+  const sqlite = new DatabaseSync(":memory:");
+  try {
+    sqlite.exec(SCHEMA);
+    const database = new FailingDisk(sqlite);
+    const { upTo, damaged } = checkBlocks(database, { from: 0n, to: 2n, bytesMax: 1 });
+    expect({ upTo, damaged: damaged.map(({ number, reason }) => `${number}: ${reason}`) }).toEqual({
+      upTo: 2,
+      damaged: [
+        "0: Block 0 of the chain cannot be read: disk I/O error.",
+        "1: Block 1 of the chain cannot be read: disk I/O error.", // Its parent's hash is of block 0.
+        "2: Block 1 of the chain is damaged: its header is missing, or that of another.",
+      ],
+    });
+  } finally {
+    sqlite.close();
+  }
+});
+
+/** A disk with one bad sector, where the first block is. */
+class FailingDisk extends ChainDatabase {
+  override findBlockHead(number: bigint): BlockHead | undefined {
+    if (number === 0n) throw new Error("disk I/O error");
+    return super.findBlockHead(number);
+  }
+}

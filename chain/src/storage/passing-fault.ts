@@ -1,12 +1,15 @@
 /** Primary codes of SQLite for what says nothing of the file's content: busy, locked, no memory, I/O error, full, cannot open, protocol. */
 const CODES: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14, 15]);
 
+const IO_ERROR = 10;
+const IO_ERROR_TEXT = "disk I/O error";
+
 /** The texts of those codes (sqlite3_errstr): what `all` of `@photostructure/sqlite` 1 throws has no code. */
 const TEXTS: ReadonlySet<string> = new Set([
   "database is locked",
   "database table is locked",
   "out of memory",
-  "disk I/O error",
+  IO_ERROR_TEXT,
   "database or disk is full",
   "unable to open database file",
   "locking protocol",
@@ -15,6 +18,15 @@ const TEXTS: ReadonlySet<string> = new Set([
 /** Whether reading failed for a reason that may pass, and not because of what is in the file. */
 export function isPassingFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if ("errcode" in error && typeof error.errcode === "number") return CODES.has(error.errcode & 0xff);
-  return TEXTS.has(error.message);
+  const code = findCode(error);
+  return code === undefined ? TEXTS.has(error.message) : CODES.has(code);
+}
+
+/** Whether the disk, or a file that ends too early, did not give what was to be read. */
+export function isReadFault(error: unknown): error is Error {
+  return error instanceof Error && (findCode(error) ?? IO_ERROR) === IO_ERROR && error.message === IO_ERROR_TEXT;
+}
+
+function findCode(error: Error): number | undefined {
+  return "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
 }
