@@ -39,10 +39,12 @@ const nodeCountDefault = 3;
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
+/** A port that no server has: where the chain's node is while it is down. It begins again on any free port, which nobody can have taken meanwhile. */
+const nobody = 1;
 
 interface ClusterContext {
   readonly folder: TempFolder;
-  readonly anvilOptions: { readonly blockTimeS?: number; readonly port: number; readonly state?: AnvilState };
+  readonly anvilOptions: { readonly blockTimeS?: number; readonly state?: AnvilState };
   readonly database: Database;
   readonly random: Random;
 }
@@ -84,7 +86,6 @@ export class Cluster implements AsyncDisposable {
     const anvilOptions = {
       ...(blockTimeS === undefined ? {} : { blockTimeS }),
       ...(isChainKept ? { state } : {}),
-      port: await findFreePort(),
     };
     const database = options.database ?? (await (await DatabaseServer.start()).createDatabase());
     const random = createRandom(seed);
@@ -133,7 +134,7 @@ export class Cluster implements AsyncDisposable {
     const port = await findFreePort();
     const proxies = {
       database: await TcpProxy.start(this.database.server.port),
-      chain: await TcpProxy.start(this.#context.anvilOptions.port),
+      chain: await TcpProxy.start(() => this.#anvil?.port ?? nobody),
     };
     const address = addressOf?.(index) ?? `127.0.0.1:${port}`;
     const endpoints = [`${protocol}://127.0.0.1:${proxies.chain.port}`];
