@@ -39,8 +39,8 @@ const nodeCountDefault = 3;
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
-/** A port that no server has: where the chain's node is while it is down. It begins again on any free port, which nobody can have taken meanwhile. */
-const nobody = 1;
+/** Where the chain's node is while it is down. It begins again on any free port, which nobody can have taken meanwhile. */
+const closedPort = 1;
 
 interface ClusterContext {
   readonly folder: TempFolder;
@@ -134,7 +134,7 @@ export class Cluster implements AsyncDisposable {
     const port = await findFreePort();
     const proxies = {
       database: await TcpProxy.start(this.database.server.port),
-      chain: await TcpProxy.start(() => this.#anvil?.port ?? nobody),
+      chain: await TcpProxy.start(() => this.#anvil?.port ?? closedPort),
     };
     const address = addressOf?.(index) ?? `127.0.0.1:${port}`;
     const endpoints = [`${protocol}://127.0.0.1:${proxies.chain.port}`];

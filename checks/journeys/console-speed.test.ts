@@ -87,7 +87,7 @@ describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
       await page.clock.runFor("00:30");
       await until(`${view} polls while it is seen`, () => requests.asked.length > 0);
       await setVisibility(page, "hidden");
-      // What was asked for before may still be answered, and lead to a further question.
+      // An answer that comes late may make the page ask once more.
       await page.clock.runFor("00:10");
       while ((await requests.takeAll()).length > 0);
       await page.clock.runFor("05:00");
@@ -121,7 +121,7 @@ class Requests {
     page.on("requestfailed", (request) => this.#open.delete(request));
   }
 
-  /** What was asked for since the last call. A question of its own, which comes last, shows that nothing is on its way any more. */
+  /** Waits until every request is answered, and returns those since the last call. Its own request comes last, so none sent before is missed. */
   async takeAll(): Promise<readonly string[]> {
     await this.#page.evaluate(`fetch("${lastQuestion}").then((answer) => answer.text())`);
     await until("all answers have come", () => this.asked.some(isOwn) && this.#open.size === 0);
