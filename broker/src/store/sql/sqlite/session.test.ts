@@ -1,8 +1,10 @@
 import { statSync } from "node:fs";
 import { type Kysely, sql } from "kysely";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { temporaryFile } from "../../temporary-file.contract.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
+import { openNative } from "./native.ts";
+import { SqliteSession, statementsCachedMax } from "./session.ts";
 import { createSqliteBackend } from "./sqlite-backend.ts";
 
 describe("the SQLite session", () => {
@@ -52,6 +54,17 @@ describe("the SQLite session", () => {
     await sql`insert into t values (1)`.execute(database.durable);
     const { rows } = await sql<{ n: number }>`select count(*) as n from t`.execute(database.relaxed);
     expect(rows[0]?.n).toBe(1);
+  });
+
+  it("prepares a statement that is used often only once, also after many that were used once", async () => {
+    const native = await openNative(temporaryFile());
+    const prepare = vi.spyOn(native, "prepare");
+    const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
+    const run = (number: number) => session.executeQuery({ sql: `select ${number}`, parameters: [] });
+    for (let number = 1; number <= statementsCachedMax; number += 1) await run(number);
+    for (let use = 0; use < 10; use += 1) await run(0);
+    expect(prepare.mock.calls.filter(([text]) => text === "select 0").length).toBe(1);
+    await session.close();
   });
 
   it("closes once and refuses later calls", async () => {

@@ -10,8 +10,8 @@ import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
 /** Durability of a commit: FULL syncs the write-ahead log to the disk, NORMAL leaves that to the next FULL commit. */
 export type Synchronous = "FULL" | "NORMAL";
 
-/** Most cached statements. The store has fewer queries; further statements are prepared at each use. */
-const statementsCachedMax = 100;
+/** Most cached statements. When there are so many, all are forgotten: those used once, as a new store's many, must not keep out those used often. */
+export const statementsCachedMax = 100;
 
 /** Size at which SQLite copies the log into the database: 4 MiB, so that one copy takes a few milliseconds. */
 export const logPagesMax = 1024;
@@ -183,7 +183,8 @@ export class SqliteSession implements DatabaseConnection {
     if (cached !== undefined) return cached;
     const statement = this.#database.prepare(sql);
     const prepared = { statement, hasRows: statement.columns().length > 0 };
-    if (this.#statements.size < statementsCachedMax) this.#statements.set(sql, prepared);
+    if (this.#statements.size >= statementsCachedMax) this.#statements.clear();
+    this.#statements.set(sql, prepared);
     return prepared;
   }
 
