@@ -51,8 +51,8 @@ export interface OverQuota {
 
 /** The tenant of an owner; undefined for none. */
 export function tenantOf(owner: string): string | undefined {
-  const [tenant, name] = owner.split("/", 2);
-  return name === undefined ? undefined : tenant;
+  const end = owner.indexOf("/");
+  return end === -1 ? undefined : owner.slice(0, end);
 }
 
 /** Whether a quota counts what somebody owns. */
