@@ -11,6 +11,10 @@ import { waitFor } from "../lib/wait-for.mjs";
 const connections = 64;
 /** Connections of the tenant whose latency is measured beside the greedy one. */
 const quietConnections = 4;
+/** Of the runs that are compared for what access costs. */
+const shortDurations = { warmUpMs: 500, measureMs: 1_000 };
+/** Short rounds for each of the usual ones. */
+const shortRounds = 8;
 const greedyConnections = 100;
 /** Few, because what it may publish takes time from others as anybody's publishes do. */
 const greedyPublishesPerSecond = 50;
@@ -60,15 +64,18 @@ export const access = {
   },
 };
 
-/** The same load without access, with a key and with a token, one after another; another one goes first in each round. */
+/**
+ * The same load without access, with a key and with a token, one after another; another one goes first in each round. The machine's speed changes by more
+ * within a minute than access may cost, so the rounds are short and many.
+ */
 async function measureCost(context, { open, guarded, tokens, key, token }) {
-  const plan = { connections, ...context.durations };
+  const plan = { connections, ...shortDurations };
   const runs = [
     ["none", () => publishLoad(open, plan)],
     ["key", () => publishLoad(guarded, { ...plan, credential: key })],
     ["token", () => publishLoad(tokens, { ...plan, credential: token })],
   ];
-  const rounds = await repeat(context, async () => {
+  const rounds = await repeat({ rounds: shortRounds * context.rounds }, async () => {
     const found = {};
     for (const [name, run] of runs) found[name] = await run();
     runs.push(runs.shift());
