@@ -1,26 +1,20 @@
 import { generateKeyPairSync, sign } from "node:crypto";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { toFigure } from "../lib/figure.mjs";
-import { publishLoad, wrongLogIns } from "../lib/load.mjs";
+import { publishLoad } from "../lib/load.mjs";
 import { createDataFolder, removeDataFolder, startBroker, startGuardedBroker, topic } from "../lib/servers.mjs";
 import { waitFor } from "../lib/wait-for.mjs";
+import { manyOf, repeat, shortDurations } from "./access/rounds.mjs";
+import { measureWrongLogIns } from "./access/wrong-log-ins.mjs";
 
 const connections = 64;
 /** Connections of the tenant whose latency is measured beside the greedy one. */
 const quietConnections = 4;
-/** Of the runs that are compared for what access costs. */
-const shortDurations = { warmUpMs: 500, measureMs: 1_000 };
-/** Short rounds for each of the usual ones. */
-const shortRounds = 8;
 const greedyConnections = 100;
 /** Few, because what it may publish takes time from others as anybody's publishes do. */
 const greedyPublishesPerSecond = 50;
-const wrongPerSecond = 10_000;
 const besideGreedy = `a tenant beside one of ${greedyConnections} connections over its quota of ${greedyPublishesPerSecond} publishes a second`;
-const besideWrong = `beside ${wrongPerSecond} wrong log-ins a second of one address`;
 const issuer = "https://issuer.example";
 const roles = { member: [{ actions: ["open", "publish", "read"] }] };
 
@@ -55,7 +49,7 @@ export const access = {
       return [
         ...(await measureCost(context, parties)),
         ...(await measureGreed(context, parties)),
-        ...(await measureWrongLogIns(context, parties)),
+        ...(await measureWrongLogIns(context, { server: guarded.server, credential: key })),
       ];
     } finally {
       for (const server of servers) await server.stop();
@@ -75,7 +69,7 @@ async function measureCost(context, { open, guarded, tokens, key, token }) {
     ["key", () => publishLoad(guarded, { ...plan, credential: key })],
     ["token", () => publishLoad(tokens, { ...plan, credential: token })],
   ];
-  const rounds = await repeat({ rounds: shortRounds * context.rounds }, async () => {
+  const rounds = await repeat(manyOf(context), async () => {
     const found = {};
     for (const [name, run] of runs) found[name] = await run();
     runs.push(runs.shift());
@@ -148,62 +142,6 @@ async function measureGreed(context, { guarded, key, greedyKey }) {
       values: rounds.map(({ held }) => held.refusals / (held.elapsedMs / 1000)),
     },
   ].map(toFigure);
-}
-
-async function measureWrongLogIns(context, { guarded, key }) {
-  const { warmUpMs, measureMs } = context.durations;
-  const plan = { connections: quietConnections, ...context.durations, credential: key };
-  const flood = { from: "127.0.0.2", perSecond: wrongPerSecond, measureMs: warmUpMs + measureMs };
-  // The attacker's own work takes a processor of this machine, whoever it attacks.
-  const nobody = { port: await findClosedPort(), cpuSeconds: 0 };
-  const rounds = await repeat(context, async () => {
-    const alone = await publishLoad(guarded, plan);
-    const [elsewhere] = await Promise.all([publishLoad(guarded, plan), wrongLogIns(nobody, flood)]);
-    const [beside, tried] = await Promise.all([publishLoad(guarded, plan), wrongLogIns(guarded, flood)]);
-    return { alone, elsewhere, beside, tried };
-  });
-  return [
-    {
-      name: `${besideWrong}: wrong log-ins that ended`,
-      unit: "/s",
-      values: rounds.map(({ tried }) => tried.perSecond),
-    },
-    {
-      name: `${besideWrong}: rate, of that alone`,
-      unit: "",
-      values: rounds.map(({ alone, beside }) => beside.eventsPerSecond / alone.eventsPerSecond),
-    },
-    {
-      name: `${besideWrong}: rate, of that beside the same attacker at a closed port`,
-      unit: "",
-      values: rounds.map(({ elsewhere, beside }) => beside.eventsPerSecond / elsewhere.eventsPerSecond),
-      atLeast: 0.8,
-    },
-    {
-      name: `${besideWrong}: median, of that beside the same attacker at a closed port`,
-      unit: "",
-      values: rounds.map(({ elsewhere, beside }) => beside.p50Ms / elsewhere.p50Ms),
-      below: 1.2,
-    },
-  ].map(toFigure);
-}
-
-/** A port where nobody listens. */
-async function findClosedPort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-/** Runs once unmeasured, for the compilers, then as often as the context says. */
-async function repeat({ rounds }, run) {
-  await run();
-  const results = [];
-  for (let round = 0; round < rounds; round += 1) results.push(await run());
-  return results;
 }
 
 /** An issuer of tokens whose keys are in a file. */

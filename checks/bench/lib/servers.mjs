@@ -101,8 +101,17 @@ export async function startStompBroker(options) {
 }
 
 /** Starts the baseline. */
-export async function startBareFastify() {
-  const child = new Child([fileURLToPath(new URL("../bare-fastify.mjs", import.meta.url))]);
+export function startBareFastify() {
+  return startBare("bare-fastify");
+}
+
+/** Starts the server that refuses every connection. */
+export function startBareRefuser() {
+  return startBare("bare-refuser");
+}
+
+async function startBare(program) {
+  const child = new Child([fileURLToPath(new URL(`../${program}.mjs`, import.meta.url))]);
   const [, port] = await child.waitFor(/listening on (\d+)/);
   return new Server(child, Number(port));
 }

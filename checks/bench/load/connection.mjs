@@ -12,19 +12,21 @@ export class Connection {
   #requests;
   #turn;
   #eventsPerRequest;
+  #pauseMs;
   #onAnswer;
   #received = "";
   #sentAt = 0;
   #isOpen = true;
 
   /**
-   * @param {{ readonly requests: readonly Buffer[], readonly first?: number, readonly eventsPerRequest: number }} options begins with request number `first`
+   * @param {{ readonly requests: readonly Buffer[], readonly first?: number, readonly eventsPerRequest: number, readonly pauseMs?: number }} options begins with request number `first`, and waits between an answer and the next request
    * @param {(latencyMs: number, isSuccess: boolean, isOpen: boolean) => boolean} onAnswer whether to send again
    */
-  constructor({ requests, first = 0, eventsPerRequest }, onAnswer) {
+  constructor({ requests, first = 0, eventsPerRequest, pauseMs = 0 }, onAnswer) {
     this.#requests = requests;
     this.#turn = first;
     this.#eventsPerRequest = eventsPerRequest;
+    this.#pauseMs = pauseMs;
     this.#onAnswer = onAnswer;
   }
 
@@ -55,8 +57,13 @@ export class Connection {
     if (length === undefined || this.#received.length < length) return;
     const isSuccess = this.#received.startsWith("HTTP/1.1 200") && this.#countSuccesses() === this.#eventsPerRequest;
     this.#received = "";
-    if (this.#onAnswer(performance.now() - this.#sentAt, isSuccess, true)) this.#send();
+    if (this.#onAnswer(performance.now() - this.#sentAt, isSuccess, true)) this.#sendNext();
     else this.#close();
+  }
+
+  #sendNext() {
+    if (this.#pauseMs === 0) this.#send();
+    else setTimeout(() => this.#send(), this.#pauseMs);
   }
 
   #countSuccesses() {

@@ -19,6 +19,7 @@ import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "
  * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or by STOMP, instead of HTTP
  * @property {string} [destination] of STOMP
  * @property {string} [credential] sent with every request of REST
+ * @property {number} [pauseMs] between an answer and the next request of a connection of HTTP; none if left out
  * @property {boolean} [isGreedy] goes on at once after a refusal
  */
 
@@ -77,7 +78,7 @@ class Load {
     const eventsPerRequest = this.#eventsPerRequest;
     // Connections begin with different requests, so that together they reach many topics at once.
     const requests = this.#spread ?? [this.#request(index)];
-    return new Connection({ requests, first: index, eventsPerRequest }, onAnswer);
+    return new Connection({ requests, first: index, eventsPerRequest, pauseMs: this.#plan.pauseMs }, onAnswer);
   }
 
   #request(index) {

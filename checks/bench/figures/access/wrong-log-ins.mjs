@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { publishLoad, wrongLogIns } from "../../lib/load.mjs";
+import { toFigure } from "../../lib/figure.mjs";
+import { startBareRefuser } from "../../lib/servers.mjs";
+import { manyOf, repeat, shortDurations } from "./rounds.mjs";
+
+const perSecond = 10_000;
+/** Connections of the others, which publish in pauses or as fast as they are answered. */
+const connections = 4;
+const pauseMs = 20;
+const flood = { from: "127.0.0.2", perSecond, measureMs: shortDurations.warmUpMs + shortDurations.measureMs };
+
+/** What wrong log-ins of one address cost the broker and others. */
+export async function measureWrongLogIns(context, { server, credential }) {
+  const plan = { connections, ...shortDurations, credential };
+  const refuser = await startBareRefuser();
+  try {
+    return [
+      ...(await measureCost(context, { server, refuser })),
+      ...(await measureOthers(context, { server, plan: { ...plan, pauseMs } })),
+      ...(await measureOthers(context, { server, plan })),
+    ].map(toFigure);
+  } finally {
+    await refuser.stop();
+  }
+}
+
+/** Nobody else asks for anything meanwhile. */
+async function measureCost(context, { server, refuser }) {
+  const rounds = await repeat(manyOf(context), async () => {
+    return { bare: await wrongLogIns(refuser, flood), broker: await wrongLogIns(server, flood) };
+  });
+  const costs = (who) => rounds.map((round) => round[who].serverCpuUsPerEvent);
+  const name = (what) => `${perSecond} wrong log-ins a second of one address: ${what}`;
+  const shares = rounds.map(({ bare, broker }) => broker.serverCpuUsPerEvent / bare.serverCpuUsPerEvent);
+  return [
+    { name: name("that ended"), unit: "/s", values: rounds.map(({ broker }) => broker.perSecond) },
+    { name: name("processor time of each"), unit: "µs", values: costs("broker") },
+    { name: name("the same of a bare server that refuses all"), unit: "µs", values: costs("bare") },
+    { name: name("processor time, of that of the bare server"), unit: "", values: shares },
+  ];
+}
+
+/** The attacker takes a processor of this machine whoever it attacks, so that the others are compared beside it at a port where nobody listens. */
+async function measureOthers(context, { server, plan }) {
+  const nobody = { port: await findClosedPort(), cpuSeconds: 0 };
+  const rounds = await repeat(manyOf(context), async () => {
+    const [elsewhere] = await Promise.all([publishLoad(server, plan), wrongLogIns(nobody, flood)]);
+    const [beside] = await Promise.all([publishLoad(server, plan), wrongLogIns(server, flood)]);
+    return { elsewhere, beside };
+  });
+  const load = plan.pauseMs === undefined ? "without a pause" : `every ${plan.pauseMs} ms`;
+  const name = (what) =>
+    `beside ${perSecond} wrong log-ins a second, ${connections} connections that publish ${load}: ${what} beside the same attacker at a closed port`;
+  const shares = (key) => rounds.map(({ elsewhere, beside }) => beside[key] / elsewhere[key]);
+  return [
+    { name: name("rate, of that"), unit: "", values: shares("eventsPerSecond"), atLeast: 0.8 },
+    { name: name("median, of that"), unit: "", values: shares("p50Ms"), below: 1.2 },
+  ];
+}
+
+/** A port where nobody listens. */
+async function findClosedPort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
