@@ -209,8 +209,15 @@ function log(topics: number): Instruction {
     const gas = LOG_GAS + LOG_GAS * topics + LOG_BYTE_GAS * Number(length);
     if (!machine.chargeRange(offset, length, gas)) return;
     const { logs, memory, context } = machine;
-    const entries = Array.from({ length: topics }, () => toBytes(machine.pop()));
-    logs.push({ address: context.address, topics: entries, data: memory.copy(offset, length) });
+    // Memory of its own: a block keeps its logs, and a slice of Node's pool would keep all of the pool's 8 KiB.
+    const bytes = Buffer.allocUnsafeSlow(topics * WORD_BYTES + Number(length));
+    const entries = Array.from({ length: topics }, (_, index) => {
+      words.writeWord(bytes, index * WORD_BYTES, machine.pop());
+      return bytes.subarray(index * WORD_BYTES, (index + 1) * WORD_BYTES);
+    });
+    const data = bytes.subarray(topics * WORD_BYTES);
+    memory.view(offset, length).copy(data);
+    logs.push({ address: context.address, topics: entries, data });
   };
   return { gas: 0, needs: topics + 2, grows: -topics - 2, run };
 }

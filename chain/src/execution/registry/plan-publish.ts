@@ -45,6 +45,7 @@ export function planPublish({
   if (batches === undefined) return undefined;
   const heads = new TopicHeads(readSlot, blockNumber);
   const sender = toWord(toBuffer(message.from));
+  const datas = copyAlone(input);
   const logs: Log[] = [];
   let [eventWords, wordsMax] = [0, 0];
   let sequence = { number: -1, word: sender };
@@ -54,7 +55,7 @@ export function planPublish({
     if (number === undefined) return undefined;
     if (number !== sequence.number) sequence = { number, word: toWord(numberBytes(number)) };
     const topics = [EVENTS_PUBLISHED, topic, sequence.word, sender];
-    logs.push({ address: registry, topics, data: toLogData(input, batch), copied: toCopied(input, batch) });
+    logs.push({ address: registry, topics, data: toLogData(datas, batch), copied: toCopied(input, batch) });
     const words = toWords(batch.eventsBytes);
     eventWords += words;
     wordsMax = Math.max(wordsMax, words);
@@ -66,10 +67,17 @@ export function planPublish({
   return isPaid ? { gas, logs, slots: heads.changes() } : undefined;
 }
 
-/** The words of a batch in another order, with another offset. */
-function toLogData(input: Buffer, { at, eventsBytes }: BatchInput): Buffer {
+/** Memory of its own for all logs of a call: a block keeps them, and slices of Node's pool would keep what else is in the pool. */
+function copyAlone(input: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(input.length);
+  input.copy(copy);
+  return copy;
+}
+
+/** The words of a batch in another order, with another offset: changes them in the copy of the calldata. */
+function toLogData(datas: Buffer, { at, eventsBytes }: BatchInput): Buffer {
   const end = at + TUPLE_BYTES + toWords(eventsBytes) * WORD;
-  const data = Buffer.from(input.subarray(at + COUNT_AT, end));
+  const data = datas.subarray(at + COUNT_AT, end);
   for (let index = 0; index < WORD; index += 1) {
     const count = data[index] ?? 0;
     data[index] = data[index + WORD] ?? 0;
