@@ -158,14 +158,14 @@ class PlanUnderWay {
 
   constructor(state: IndexState) {
     const { head, after } = state;
-    assert(after === undefined || after.hash === head?.hash, `the head is not block ${after?.number} as it was`);
+    assert(after === undefined || after.hash === head?.hash, () => `the head is not block ${after?.number} as it was`);
     this.#state = state;
     this.#head = head;
   }
 
   add(block: IndexedBlock): void {
     const headNumber = this.#head?.blockNumber ?? -1;
-    assert(block.number > headNumber, `block ${block.number} does not follow the head ${headNumber}`);
+    assert(block.number > headNumber, () => `block ${block.number} does not follow the head ${headNumber}`);
     this.#before = new Map();
     const topicsTotal = block.opened.length === 0 ? undefined : this.#topicsTotal;
     for (const topic of block.opened) this.#open(topic);
@@ -183,7 +183,7 @@ class PlanUnderWay {
   }
 
   finish(): IndexPlan {
-    assert(this.#head !== undefined, "no block to apply");
+    assert(this.#head !== undefined, () => "no block to apply");
     const windowStart = this.#head.blockNumber - reorganisationBlocksMax;
     return {
       head: this.#head,
@@ -192,13 +192,15 @@ class PlanUnderWay {
       changed: [...this.#changed.values()],
       batches: this.#batches
         .toSorted((left, right) => left.batch.firstPosition - right.batch.firstPosition)
-        .map((record, index) => ({ ...record, number: this.#state.batchesTotal + index + 1 })),
+        .map(({ batch, ordinal, eventsBefore }, index) => {
+          return { batch, ordinal, eventsBefore, number: this.#state.batchesTotal + index + 1 };
+        }),
       retained: [...this.#retained.values()],
     };
   }
 
   #open(topic: Topic): void {
-    assert(this.#find(topic.name) === undefined, `topic ${JSON.stringify(topic.name)} is opened twice`);
+    assert(this.#find(topic.name) === undefined, () => `topic ${JSON.stringify(topic.name)} is opened twice`);
     const digest = topicDigest(topic.name);
     this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
   }
@@ -232,7 +234,8 @@ class PlanUnderWay {
     const expected = record.topic.sequence + 1;
     assert(
       span.firstSequence === expected && span.count > 0,
-      `topic ${JSON.stringify(span.name)} stands before ${expected}, not before ${span.firstSequence} (${span.count} events)`,
+      () =>
+        `topic ${JSON.stringify(span.name)} stands before ${expected}, not before ${span.firstSequence} (${span.count} events)`,
     );
     const sequence = record.topic.sequence + span.count;
     if (span.batch !== undefined) {
@@ -248,7 +251,7 @@ class PlanUnderWay {
 
   #get(name: TopicName): TopicRecord {
     const record = this.#find(name);
-    assert(record !== undefined, `topic ${JSON.stringify(name)} was never opened`);
+    assert(record !== undefined, () => `topic ${JSON.stringify(name)} was never opened`);
     return record;
   }
 
@@ -275,16 +278,17 @@ function toSpan(batch: EventBatch): Span {
 function assertPositions(block: IndexedBlock): void {
   let previous = -1;
   for (const batch of block.batches) {
-    const place = `batch at ${batch.firstPosition} in block ${block.number}`;
+    const place = () => `batch at ${batch.firstPosition} in block ${block.number}`;
     assert(
       blockOf(batch.firstPosition) === block.number && batch.blockNumber === block.number,
-      `${place} lies elsewhere`,
+      () => `${place()} lies elsewhere`,
     );
-    assert(batch.firstPosition > previous, `${place} does not come after ${previous}`);
+    assert(batch.firstPosition > previous, () => `${place()} does not come after ${previous}`);
     previous = lastPositionOf(batch);
   }
 }
 
-function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Error(`index: ${message}`);
+/** The message is a function, since a block of thousands of batches asserts for each of them. */
+function assert(condition: boolean, message: () => string): asserts condition {
+  if (!condition) throw new Error(`index: ${message()}`);
 }
