@@ -180,9 +180,7 @@ export class DeadLetterOrders {
 
   #checkRight(subscription: CallbackSubscription, { topic }: DeadLetter): void {
     const { access, deliveries } = this.#options;
-    if (deliveries === "paused") {
-      throw new BrokerError("subscriptionHeld", { details: "deliveries are paused at this node" });
-    }
+    if (deliveries === "paused") throw deliveriesPaused();
     if (access.mayDeliver(subscription) && access.receiverOf(subscription)(topic)) return;
     throw new BrokerError("accessDenied", { details: `the owner may not receive ${quote(topic)} any more` });
   }
@@ -212,6 +210,11 @@ export class DeadLetterOrders {
     if (found !== undefined) return [found];
     throw new BrokerError("eventNotExist", { details: `${quote(id)} has no dead letter of ${quote(text)}` });
   }
+}
+
+/** Refuses what would call a receiver. */
+export function deliveriesPaused(): BrokerError {
+  return new BrokerError("subscriptionHeld", { details: "deliveries are paused at this node" });
 }
 
 function anotherRuns(): BrokerError {

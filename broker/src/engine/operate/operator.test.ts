@@ -221,6 +221,16 @@ describe("orders", () => {
     await expect(order(other, { kind: "pause" })).rejects.toEqual(refusal("subscriptionNotExist"));
   });
 
+  it.each(["retry", "test"] as const)("refuses %s where deliveries are paused, also as a dry run", async (kind) => {
+    const { sink, clock } = await start({ deliveries: "paused" });
+    const id = await engine.subscribe("a");
+    await engine.publishMany("a", 1);
+    await expect(order(id, { kind }, true)).rejects.toEqual(refusal("subscriptionHeld"));
+    await expect(order(id, { kind })).rejects.toEqual(refusal("subscriptionHeld"));
+    await clock.advance(10_000);
+    expect([sink.attempts, sink.tested]).toEqual([[], []]);
+  });
+
   it("carries out an order for each of those that a search finds", async () => {
     const { clock, sink } = await start();
     const { works, id: first } = await failing("http://one.example:81/x");

@@ -27,7 +27,12 @@ import type { Ownership } from "../subscribe/ownership.ts";
 import { SubscriptionQuota } from "../subscribe/subscription-quota.ts";
 import { Deadline } from "../time.ts";
 import type { LettersOrder, OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
-import { DeadLetterOrders, type DeadLetterOrdersOptions, type LettersRun } from "./dead-letter-orders.ts";
+import {
+  DeadLetterOrders,
+  type DeadLetterOrdersOptions,
+  deliveriesPaused,
+  type LettersRun,
+} from "./dead-letter-orders.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { findNextMatch } from "./next-match.ts";
 import type { Places } from "./places.ts";
@@ -160,7 +165,7 @@ export class SubscriptionOperator {
   ): Promise<OrderResult> {
     const find = async (): Promise<CallbackSubscription> => {
       const found = toCallback(await this.#find(id));
-      checkState(found, order);
+      this.#checkState(found, order);
       return found;
     };
     return this.#letters.carryOut(id, order, { ...parts, find, group: this.#groupOf(await find()) });
@@ -180,7 +185,7 @@ export class SubscriptionOperator {
   async #test(id: SubscriptionId, isDryRun: boolean, aborting: AbortSignal): Promise<OrderResult> {
     const { sink, clock } = this.#options;
     const found = toCallback(await this.#find(id));
-    checkState(found, { kind: "test" });
+    this.#checkState(found, { kind: "test" });
     if (isDryRun) return { id, events: 0 };
     const startedAt = clock.monotonic();
     using deadline = new Deadline(clock, testMsMax, aborting);
@@ -205,7 +210,7 @@ export class SubscriptionOperator {
       await this.#options.progressWriter.flush();
       const known = toCallback(await this.#find(id));
       if (!this.#options.ownership.isOwn(known)) return "refused";
-      checkState(known, aim.order);
+      this.#checkState(known, aim.order);
       return this.#carryOut(known, aim, call);
     });
   }
@@ -260,7 +265,7 @@ export class SubscriptionOperator {
 
   async #aim(current: CallbackSubscription, { order, slices }: CountedOrder): Promise<Aim> {
     const group = this.#groupOf(current);
-    checkState(current, order);
+    this.#checkState(current, order);
     if (order.kind === "change") await this.#changes.check(current, order.change, group);
     const generation = await group.findGeneration();
     return { order, cursor: await this.#findTarget(current, order, { group, slices }), generation };
@@ -284,6 +289,14 @@ export class SubscriptionOperator {
     const { after } = await places.find(order.to, current, group);
     if (after >= current.cursor) return after;
     throw new BrokerError("parameterInvalid", { details: '"to" lies before the cursor: replay moves it back' });
+  }
+
+  /** @throws BrokerError 100507. */
+  #checkState(found: Subscription, order: Pick<SubscriptionOrder, "kind">): void {
+    checkState(found, order);
+    if (this.#options.deliveries === "paused" && (order.kind === "retry" || order.kind === "test")) {
+      throw deliveriesPaused();
+    }
   }
 
   async #find(id: SubscriptionId): Promise<Subscription> {
