@@ -95,7 +95,10 @@ export interface Subscription {
   readonly epoch: number;
 }
 
-/** The failures of a receiver that works. */
+/** How the event after the cursor has failed. */
+export type Failure = Pick<Subscription, "failedAttempts" | "failedMs" | "failingSince" | "retryAt">;
+
+/** That of a receiver that works. */
 export const nothingFailed = { failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 } as const;
 
 /** A subscription that a callback worker may deliver. */

@@ -60,6 +60,14 @@ export function testOperated(store: () => Store): void {
     expect(await store().countSubscriptionsTo("http://other.example")).toBe(1);
   });
 
+  it("writes the failures that a move has", async () => {
+    const given = subscriptionOf(5);
+    await store().insertSubscription(given, 0);
+    const failure = { failedAttempts: 3, failedMs: 7_000, failingSince: 9_000, retryAt: 0 };
+    expect(await store().moveSubscription(given, { state: "paused", failure }, 0)).toBe("moved");
+    expect(await store().findSubscription(given.id)).toEqual({ ...given, ...failure, state: "paused", epoch: 1 });
+  });
+
   it("keeps delivery options until a change leaves them out", async () => {
     const options = { form: "cloudevents", concurrency: 8, batchEvents: 100, batchMs: 20 } as const;
     const given = subscriptionOf(5, { delivery: webhookTo({ options }) });

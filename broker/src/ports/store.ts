@@ -341,8 +341,8 @@ export interface Store extends PublishKeys {
     quotas?: readonly StoredQuota[],
   ): Promise<boolean | OverQuota>;
   /**
-   * Changes a callback subscription under the next epoch, so that a write of its progress that comes late is refused, and clears its failures. The
-   * cursor may move in both directions. `refused`: there is no subscription with that epoch. `went-back`: the cursor is of an index that has rolled
+   * Changes a callback subscription under the next epoch, so that a write of its progress that comes late is refused, and clears its failures
+   * unless the move has some. The cursor may move in both directions. `refused`: there is no subscription with that epoch. `went-back`: the cursor is of an index that has rolled
    * back since `generation`.
    */
   moveSubscription(

@@ -3,6 +3,7 @@ import type { NodeId } from "../domain/node.ts";
 import type { Position } from "../domain/position.ts";
 import { findReceiver } from "../domain/receiver.ts";
 import {
+  type Failure,
   interfaceTypeOf,
   type Subscription,
   type SubscriptionState,
@@ -33,6 +34,8 @@ export interface SubscriptionMove {
   readonly state?: "active" | "paused";
   readonly filter?: TopicFilter;
   readonly delivery?: WebhookDelivery;
+  /** Not at all if left out. */
+  readonly failure?: Failure;
 }
 
 /** Whether a subscription is one of those that a search finds. */

@@ -1,13 +1,10 @@
 import type { DeadLetter } from "../../domain/dead-letter.ts";
-import { type CallbackSubscription, nothingFailed } from "../../domain/subscription.ts";
+import { type CallbackSubscription, type Failure, nothingFailed } from "../../domain/subscription.ts";
 import type { EndedPrefix } from "../../domain/event-window.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
-
-/** How the event after the cursor has failed. */
-export type Failure = Pick<Progress, "failedAttempts" | "failedMs" | "failingSince" | "retryAt">;
 
 /** That of a progress; none if left out. */
 export function failureOf(progress: Failure | undefined): Failure {

@@ -4,7 +4,7 @@ import { type EventEnd, EventWindow, type WindowEntry } from "../../domain/event
 import { before, type Position } from "../../domain/position.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, Failure, SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation, type CancelSignal } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -24,7 +24,7 @@ import {
   type Wait,
 } from "./attempts.ts";
 import { AttemptTurn } from "./attempt-turn.ts";
-import { DeliveryProgress, type Failure, failureOf } from "./delivery-progress.ts";
+import { DeliveryProgress, failureOf } from "./delivery-progress.ts";
 import { type LaneItem, Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";

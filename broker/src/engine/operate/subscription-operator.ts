@@ -2,8 +2,8 @@ import { BrokerError, quote } from "@stele/wire";
 import { maxOf, type Position } from "../../domain/position.ts";
 import {
   type CallbackSubscription,
+  type Failure,
   isCallback,
-  nothingFailed,
   parseAnySubscriptionId,
   type Subscription,
   type SubscriptionId,
@@ -18,6 +18,7 @@ import type { SubscriptionMove } from "../../ports/subscription-search.ts";
 import { toExcerpt } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
+import type { EventPlace } from "../batch-events.ts";
 import type { Group, Groups } from "../group.ts";
 import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -34,7 +35,8 @@ import {
   type LettersRun,
 } from "./dead-letter-orders.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
-import { findNextMatch } from "./next-match.ts";
+import { failureAfter } from "./failure-after.ts";
+import { findNextMatch, lookReadsMax } from "./next-match.ts";
 import type { Places } from "./places.ts";
 import { type RunningOrders, stoppingError } from "./running-orders.ts";
 
@@ -86,7 +88,7 @@ interface Aim {
 
 /** What an order does to a subscription. */
 interface Plan {
-  readonly move: SubscriptionMove;
+  readonly move: SubscriptionMove & { readonly failure: Failure };
   readonly events: number;
 }
 
@@ -236,7 +238,8 @@ export class SubscriptionOperator {
         return outcome === "moved";
       });
       if (outcome !== "moved") return outcome;
-      const next = { ...current, ...move, ...nothingFailed, epoch: current.epoch + 1 };
+      const { failure, ...rest } = move;
+      const next = { ...current, ...rest, ...failure, epoch: current.epoch + 1 };
       if (next.state === "active") ownership.begin(next);
       if (next.state !== known.state) this.#options.onHeld();
       logger.info("subscription changed by an operator", { subscriptionId: id, order: aim.order.kind, events });
@@ -248,12 +251,27 @@ export class SubscriptionOperator {
   }
 
   async #plan(current: CallbackSubscription, aim: Aim, { slices, events: counted }: CountedOrder): Promise<Plan> {
-    const move = this.#toMove(current, aim);
+    const direct = this.#toMove(current, aim);
+    const failed = await this.#findFailed(current, direct, slices);
+    const failure = failureAfter({ current, move: direct, failed });
+    // A retry is not for waiting, also not for what the receiver asked for.
+    const move = { ...direct, failure: aim.order.kind === "retry" ? { ...failure, retryAt: 0 } : failure };
     if (counted !== undefined) return { move, events: counted };
     const counts = new PendingCounts({ ...this.#options, slices });
     const count = addConcerned(counts, current, move);
     await counts.read();
     return { move, events: count() };
+  }
+
+  /** The event whose attempts failed, where another one may come next for a new filter. Unknown where it lies far after the cursor. */
+  async #findFailed(
+    current: CallbackSubscription,
+    { filter = current.filter }: SubscriptionMove,
+    slices: Pauses,
+  ): Promise<EventPlace | undefined> {
+    if (filter === current.filter || current.failedAttempts === 0) return undefined;
+    const parts = { store: this.#options.keptStore, slices, readsMax: lookReadsMax };
+    return findNextMatch(parts, current).catch(() => undefined);
   }
 
   /** @throws BrokerError 100507 as {@link DeliveryChanges.toMove}. */

@@ -276,7 +276,7 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async moveSubscription(
     key: Parameters<Store["moveSubscription"]>[0],
-    { delivery, ...direct }: SubscriptionMove,
+    { delivery, failure = nothingFailed, ...direct }: SubscriptionMove,
     generation: number,
   ): ReturnType<Store["moveSubscription"]> {
     const { cursor = positionZero } = direct;
@@ -288,7 +288,7 @@ export class MemoryStore extends MemoryGroups implements Store {
       this.#count({ delivery }, 1);
     }
     const change = { ...direct, ...(delivery !== undefined && { delivery }) };
-    this.#change(key, { ...change, ...nothingFailed, epoch: key.epoch + 1 });
+    this.#change(key, { ...change, ...failure, epoch: key.epoch + 1 });
     if (direct.cursor !== undefined) this.deadLetters.dropAfter(key.id, direct.cursor);
     return "moved";
   }

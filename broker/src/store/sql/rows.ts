@@ -4,6 +4,7 @@ import type { DeliveryOptions } from "../../domain/delivery-options.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import {
   type Delivery,
+  type Failure,
   interfaceTypeOf,
   type ListedProtocol,
   type Subscription,
@@ -133,6 +134,10 @@ export function toDeliveryColumns(delivery: Delivery): DeliveryColumns {
   return { interface_type, url, receiver: findReceiver(url) ?? null, secret, delivery_options };
 }
 
+export function toFailureColumns({ failedAttempts, failedMs, failingSince, retryAt }: Failure) {
+  return { failed_attempts: failedAttempts, failed_ms: failedMs, failing_since: failingSince, retry_at: retryAt };
+}
+
 function fromDeliveryColumns(row: DeliveryColumns): Delivery {
   const format = webhookFormats.find((one) => one === row.interface_type);
   if (format !== undefined) {
@@ -153,10 +158,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     cursor: subscription.cursor,
     notified_count: subscription.notifiedCount,
     notified_at: subscription.notifiedAt,
-    failed_attempts: subscription.failedAttempts,
-    failed_ms: subscription.failedMs,
-    failing_since: subscription.failingSince,
-    retry_at: subscription.retryAt,
+    ...toFailureColumns(subscription),
     created_at: subscription.createdAt,
     owner: subscription.owner ?? null,
     epoch: subscription.epoch,
@@ -167,10 +169,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
       cursor: subscription.cursor,
       notified_count: subscription.notifiedCount,
       notified_at: subscription.notifiedAt,
-      failed_attempts: subscription.failedAttempts,
-      failed_ms: subscription.failedMs,
-      failing_since: subscription.failingSince,
-      retry_at: subscription.retryAt,
+      ...toFailureColumns(subscription),
     }),
   });
 }

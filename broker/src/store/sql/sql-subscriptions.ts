@@ -1,7 +1,12 @@
 import type { Transaction } from "kysely";
 import { type Position, positionZero } from "../../domain/position.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
+import {
+  nothingFailed,
+  type Subscription,
+  type SubscriptionId,
+  type SubscriptionState,
+} from "../../domain/subscription.ts";
 import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
 import { GroupCommit } from "../../lib/group-commit.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
@@ -11,7 +16,7 @@ import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscript
 import { toLetterRow } from "./dead-letter-rows.ts";
 import { dropLettersAfter } from "./sql-dead-letters.ts";
 import { isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
-import { fromSubscriptionRow, toDeliveryColumns, toSubscriptionRow } from "./rows.ts";
+import { fromSubscriptionRow, toDeliveryColumns, toFailureColumns, toSubscriptionRow } from "./rows.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 import { QuotaTallies } from "./stored-quotas.ts";
 import { StoreError } from "./store-error.ts";
@@ -32,9 +37,6 @@ interface NewSubscription {
 type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTable>;
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
-
-/** The columns of a subscription whose receiver works. */
-const nothingFailed = { failed_attempts: 0, failed_ms: 0, failing_since: 0, retry_at: 0 };
 
 /** Subscriptions that one transaction inserts. */
 const insertedTogetherMax = 256;
@@ -157,7 +159,7 @@ export class SqlSubscriptions {
     quotas: readonly StoredQuota[],
   ): Promise<boolean | OverQuota> {
     const owned = principal === undefined ? {} : { principal };
-    const columns = { ...toDeliveryColumns(delivery), state, ...nothingFailed, ...owned };
+    const columns = { ...toDeliveryColumns(delivery), state, ...toFailureColumns(nothingFailed), ...owned };
     return this.#database.durable.transaction().execute(async (transaction) => {
       if (quotas.length > 0) {
         const tallies = await QuotaTallies.read(this.#database, transaction, { quotas, except: id });
@@ -170,7 +172,7 @@ export class SqlSubscriptions {
 
   async move(
     { id, epoch, groupId }: Parameters<Store["moveSubscription"]>[0],
-    { cursor, delivery, ...direct }: SubscriptionMove,
+    { cursor, delivery, failure = nothingFailed, ...direct }: SubscriptionMove,
     generation: number,
   ): ReturnType<Store["moveSubscription"]> {
     return this.#database.durable.transaction().execute(async (transaction) => {
@@ -184,7 +186,7 @@ export class SqlSubscriptions {
         ...(delivery !== undefined && toDeliveryColumns(delivery)),
       };
       const isDue = (row: SubscriptionTable): boolean => row.epoch === epoch;
-      const next = { id, ...change, ...nothingFailed, epoch: epoch + 1 };
+      const next = { id, ...change, ...toFailureColumns(failure), epoch: epoch + 1 };
       if (!(await this.#changeWithin(transaction, isDue, next))) return "refused";
       if (cursor !== undefined) await dropLettersAfter(transaction, id, cursor);
       return "moved";
@@ -224,10 +226,7 @@ export class SqlSubscriptions {
           cursor: row.cursor,
           notified_count: row.notifiedCount,
           notified_at: row.notifiedAt,
-          failed_attempts: row.failedAttempts,
-          failed_ms: row.failedMs,
-          failing_since: row.failingSince,
-          retry_at: row.retryAt,
+          ...toFailureColumns(row),
         };
         return { id: row.id, ...progress, progress_check: progressCheck(progress) };
       }),
