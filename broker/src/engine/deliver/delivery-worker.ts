@@ -29,6 +29,7 @@ import { type LaneItem, Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 import { requestBytesOf } from "./request-bytes.ts";
+import { RoomAhead } from "./room-ahead.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
@@ -65,10 +66,6 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
 
 /** Number of writes of the failed time until delivery gives up. A kill loses at most the time between two of them. */
 const failingSaves = 64;
-/** Events that a subscription with concurrency or batches may have taken beyond its cursor. A kill repeats at most so many. */
-const eventsAheadMax = 1_024;
-/** The same, in bytes of content and extensions. */
-const bytesAheadMax = 1024 * 1024;
 /** Bytes of content and extensions in one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
 
@@ -98,6 +95,8 @@ export class DeliveryWorker {
   readonly #window = new EventWindow<Held>();
   /** Undefined for the usual delivery, in which the next event is taken when the one before has ended. */
   readonly #lanes: Lanes<Held> | undefined;
+  /** Undefined for the usual delivery too. */
+  readonly #room: RoomAhead | undefined;
   /** Undefined where no event is skipped. */
   readonly #skipped: SkippedEvents | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -105,9 +104,6 @@ export class DeliveryWorker {
   #nextAttemptAt: number | undefined;
   /** Until when the receiver wants no attempt at any event, by the monotonic clock. */
   #askedUntil = 0;
-  /** Bytes of events in the window that have not ended. */
-  #bytesAhead = 0;
-  #onRoom: (() => void) | undefined;
   /** Taken before an event is, and left when its first attempt has ended. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
@@ -120,6 +116,7 @@ export class DeliveryWorker {
     this.#target = toTarget(subscription);
     this.#progress = new DeliveryProgress(subscription, options);
     this.#lanes = this.#createLanes();
+    this.#room = this.#lanes && new RoomAhead({ countAhead: () => this.#window.size, stopping: this.#stopping });
     this.#skipped = this.#target.options?.skipAfter === undefined ? undefined : this.#createSkipped();
   }
 
@@ -170,7 +167,7 @@ export class DeliveryWorker {
       if (event === undefined) this.#turn.leave();
       else if (this.#lanes !== undefined) {
         this.#lanes.add(this.#take(event));
-        await this.#waitForRoom();
+        await this.#room?.wait();
       } else if (!(await this.#deliver([this.#take(event)]))) break;
     }
     await this.#lanes?.end();
@@ -225,27 +222,9 @@ export class DeliveryWorker {
       letter: undefined,
     };
     this.#window.add(held);
-    this.#bytesAhead += held.bytes;
+    this.#room?.take(held.bytes);
     this.feed.advance();
     return held;
-  }
-
-  async #waitForRoom(): Promise<void> {
-    const isFarAhead = (): boolean => this.#window.size >= eventsAheadMax || this.#bytesAhead >= bytesAheadMax;
-    while (isFarAhead() && !this.#stopping.aborted) await this.#nextSettling();
-  }
-
-  /** Returns when events ended, or the worker stops. */
-  #nextSettling(): Promise<void> {
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        this.#stopping.removeEventListener("abort", settle);
-        this.#onRoom = undefined;
-        resolve();
-      };
-      this.#onRoom = settle;
-      this.#stopping.addEventListener("abort", settle);
-    });
   }
 
   /** Delivers events together; those whose right ends meanwhile are passed. False where the worker has to end. */
@@ -309,17 +288,14 @@ export class DeliveryWorker {
 
   /** The events ended: the cursor follows as far as all before it have. */
   #settle(items: readonly Held[], end: EventEnd): void {
-    for (const held of items) {
-      held.end = end;
-      this.#bytesAhead -= held.bytes;
-    }
+    for (const held of items) held.end = end;
     const prefix = this.#window.takePrefix();
     if (prefix !== undefined) {
       this.#skipped?.passed(prefix.skipped.length);
       const letters = prefix.skipped.flatMap(({ letter }) => letter ?? []);
       this.#progress.pass(prefix, letters, this.#window.oldest?.failure);
     }
-    this.#onRoom?.();
+    this.#room?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
   }
 
   /** Whether the right to the topic has not ended while the event waited. */
