@@ -5,16 +5,16 @@ export interface Timer {
   after(delayMs: number, action: () => void): () => void;
 }
 
-/** Waits `delayMs`, or until `signal` aborts; never rejects. */
-export function pause(timer: Timer, delayMs: number, signal: CancelSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
+/** Waits `delayMs`, or until one of the signals aborts; never rejects. */
+export function pause(timer: Timer, delayMs: number, ...signals: readonly CancelSignal[]): Promise<void> {
+  if (signals.some(({ aborted }) => aborted)) return Promise.resolve();
   return new Promise((resolve) => {
     const settle = (): void => {
       cancel();
-      signal.removeEventListener("abort", settle);
+      for (const signal of signals) signal.removeEventListener("abort", settle);
       resolve();
     };
     const cancel = timer.after(delayMs, settle);
-    signal.addEventListener("abort", settle, { once: true });
+    for (const signal of signals) signal.addEventListener("abort", settle, { once: true });
   });
 }

@@ -50,6 +50,8 @@ export interface Wait {
 export interface DeliverySignals {
   readonly stopping: CancelSignal;
   readonly aborting: CancelSignal;
+  /** Gives a signal that ends the waits from now on, for an attempt at once; they last as long as planned if left out. */
+  readonly retrying?: (() => CancelSignal) | undefined;
   /** Waits for the turn of an attempt; undefined where it may be made at once. */
   readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
   /** Whether the first attempt has had its turn; false if left out. */
@@ -79,14 +81,16 @@ export async function deliver(
   signals: DeliverySignals,
 ): Promise<DeliveryResult> {
   let { attempts, waitedMs } = signals.failing ?? nothingFailed;
-  const { stopping: signal, leftMs = 0 } = signals;
+  const { stopping, retrying, leftMs = 0 } = signals;
+  const wait = (waitMs: number): Promise<number> =>
+    waitFor(parts.clock, waitMs, retrying === undefined ? [stopping] : [stopping, retrying()]);
   let hasTurn = signals.hasTurn === true;
   if (leftMs > 0) {
-    waitedMs += await waitFor(parts.clock, leftMs, signal);
+    waitedMs += await wait(leftMs);
     signals.onFailing?.({ attempts, waitedMs });
   }
-  while (!signals.stopping.aborted) {
-    const turn = hasTurn ? undefined : signals.turn?.(signals.stopping);
+  while (!stopping.aborted) {
+    const turn = hasTurn ? undefined : signals.turn?.(stopping);
     if (turn !== undefined) await turn;
     hasTurn = false;
     const outcome = await attempt(parts, notification, signals);
@@ -103,7 +107,7 @@ export async function deliver(
     }
     const waitMs = toWaitMs(parts, attempts, outcome.retryAfterMs);
     signals.onWaiting?.({ attempts, waitMs, isAsked: outcome.retryAfterMs !== undefined });
-    waitedMs += await waitFor(parts.clock, waitMs, signal);
+    waitedMs += await wait(waitMs);
     signals.onFailing?.({ attempts, waitedMs });
   }
   return { status: "interrupted" };
@@ -123,11 +127,11 @@ function toWaitMs(parts: BackoffParts, failures: number, waitMsMin = 0): number 
   return Math.max(delayMs, waitMsMin);
 }
 
-/** Waits, less if `signal` aborts. Returns the waited milliseconds, at most the planned ones. */
-async function waitFor(clock: Clock, waitMs: number, signal: CancelSignal): Promise<number> {
+/** Waits, less if a signal aborts. Returns the waited milliseconds, at most the planned ones. */
+async function waitFor(clock: Clock, waitMs: number, signals: readonly CancelSignal[]): Promise<number> {
   const startedAt = clock.monotonic();
-  await pause(clock, waitMs, signal);
-  return signal.aborted ? Math.min(waitMs, Math.floor(clock.monotonic() - startedAt)) : waitMs;
+  await pause(clock, waitMs, ...signals);
+  return signals.some(({ aborted }) => aborted) ? Math.min(waitMs, Math.floor(clock.monotonic() - startedAt)) : waitMs;
 }
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };

@@ -68,6 +68,11 @@ export class DeliveryProgress {
     if (isNews || failure.failedMs - this.#savedFailedMs >= sinceMs) this.#noteFailure();
   }
 
+  /** Whatever time the receiver asked for. The next failure is noted with that. */
+  endWait(): void {
+    this.#current = { ...this.#current, retryAt: 0 };
+  }
+
   /** Notes the failed time, if it grew. */
   saveFailure(): void {
     if (this.#current.failedMs > this.#savedFailedMs) this.#noteFailure();

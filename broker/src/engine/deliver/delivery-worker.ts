@@ -99,6 +99,8 @@ export class DeliveryWorker {
   readonly #room: RoomAhead | undefined;
   /** Undefined where no event is skipped. */
   readonly #skipped: SkippedEvents | undefined;
+  /** Ends the waits before attempts; undefined before the first. */
+  #retrying: Cancellation | undefined;
   #running: Promise<void> = Promise.resolve();
   /** When the next attempt is due; undefined unless the worker waits for it. */
   #nextAttemptAt: number | undefined;
@@ -143,6 +145,16 @@ export class DeliveryWorker {
   /** Whether every matching event is acknowledged. */
   get isIdle(): boolean {
     return this.#window.size === 0 && this.feed.isCaughtUp;
+  }
+
+  /** Makes the next attempts at once, whatever their waits are. Returns false if the worker ends. */
+  retryNow(): boolean {
+    if (this.#stopping.aborted) return false;
+    const retrying = this.#retrying;
+    [this.#retrying, this.#askedUntil] = [undefined, 0];
+    this.#progress.endWait();
+    retrying?.abort();
+    return true;
   }
 
   /** Ends after the attempts in progress, so that an accepted event counts as accepted. Aborts attempts that take longer than `graceMs`. */
@@ -309,6 +321,7 @@ export class DeliveryWorker {
     return {
       stopping: this.#stopping,
       aborting: this.#aborting,
+      retrying: () => (this.#retrying ??= new Cancellation()),
       turn: this.#order.turn,
       hasTurn: this.#turn.hasCome,
       mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
@@ -342,11 +355,14 @@ export class DeliveryWorker {
   }
 
   #fail(held: Held, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
-    held.failure = { ...held.failure, failedAttempts, failedMs };
+    // A worker that stops leaves the rest of the wait to the next one.
+    const isOver = !this.#stopping.aborted;
+    const isCut = isOver && held.failure.retryAt > this.#options.clock.now();
+    held.failure = { ...held.failure, failedAttempts, failedMs, ...(isOver && { retryAt: 0 }) };
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = undefined;
     // Where attempts are counted, a kill must not begin to count anew.
-    const isNews = this.#target.options?.skipAfter !== undefined;
+    const isNews = isCut || this.#target.options?.skipAfter !== undefined;
     this.#progress.fail(held.failure, { isNews, sinceMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 

@@ -213,8 +213,24 @@ export class SubscriptionOperator {
       const known = toCallback(await this.#find(id));
       if (!this.#options.ownership.isOwn(known)) return "refused";
       this.#checkState(known, aim.order);
-      return this.#carryOut(known, aim, call);
+      return (await this.#wake(known, aim, call)) ?? this.#carryOut(known, aim, call);
     });
+  }
+
+  /**
+   * A retry needs no new worker where one waits: so nothing that it delivered beyond its cursor is repeated. Undefined for other orders, and without a
+   * worker.
+   */
+  async #wake(known: CallbackSubscription, aim: Aim, call: CountedOrder): Promise<OrderResult | undefined> {
+    const worker = this.#options.workers.find(known.id);
+    if (aim.order.kind !== "retry" || worker?.progress.epoch !== known.epoch) return undefined;
+    const { events } = await this.#plan({ ...known, ...worker.progress }, aim, call);
+    return worker.retryNow() ? this.#changed(known.id, aim, events) : undefined;
+  }
+
+  #changed(id: SubscriptionId, { order }: Aim, events: number): OrderResult {
+    this.#options.logger.info("subscription changed by an operator", { subscriptionId: id, order: order.kind, events });
+    return { id, events };
   }
 
   /** The worker that ends may acknowledge an event, so the order counts after that. Unless it moves the subscription, a worker goes on from there. */
@@ -223,7 +239,7 @@ export class SubscriptionOperator {
     aim: Aim,
     call: CountedOrder,
   ): Promise<OrderResult | "refused" | "went-back"> {
-    const { workers, progressWriter, store, ownership, logger } = this.#options;
+    const { workers, progressWriter, store, ownership } = this.#options;
     const { id } = known;
     const progress = await workers.remove(id, attemptGraceMs);
     const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
@@ -242,8 +258,7 @@ export class SubscriptionOperator {
       const next = { ...current, ...rest, ...failure, epoch: current.epoch + 1 };
       if (next.state === "active") ownership.begin(next);
       if (next.state !== known.state) this.#options.onHeld();
-      logger.info("subscription changed by an operator", { subscriptionId: id, order: aim.order.kind, events });
-      return { id, events };
+      return this.#changed(id, aim, events);
     } finally {
       // A row that was refused is another's by now, or gone.
       if (outcome === "went-back" && known.state === "active") ownership.begin(current);

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { SubscriptionOrder } from "./calls.ts";
+
+const url = "http://receiver/";
+
+let engine: TestEngine;
+/** What the receiver says to the topic `bad`. */
+let bad: AttemptOutcome;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  bad = { status: "failed", reason: "500" };
+  engine.sink.receive(url, ({ event }) => (event.topic === "bad" ? bad : { status: "accepted" }));
+  for (const topic of ["bad", "good", "late"]) await engine.broker.open({ topic, groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+const find = (id: string) => engine.broker.operator.getSubscription(testCaller, id);
+const seen = (topic: string) =>
+  engine.sink.attempts.flatMap(({ event }) => (event.topic === topic ? [event.sequence] : []));
+
+/** An order ends the worker, whose attempt in progress may take a second of virtual time. */
+async function give(id: string, order: SubscriptionOrder): Promise<number> {
+  const work = engine.broker.operator.orderSubscription(testCaller, id, { order, isDryRun: false });
+  await engine.clock.settle();
+  await engine.clock.advance(1_000);
+  return (await work).events;
+}
+
+/** Fails at one event, and has accepted three later ones of another topic. */
+async function start(concurrency = 8): Promise<string> {
+  const id = await engine.subscribe("+", { url, options: { concurrency } });
+  await engine.publishMany("bad", 2);
+  await engine.publishMany("good", 3);
+  await engine.clock.settle();
+  expect([seen("bad"), seen("good")]).toEqual([[1], [1, 2, 3]]);
+  return id;
+}
+
+it("retry attempts what failed at once, and repeats nothing that another topic has delivered", async () => {
+  const id = await start();
+  await engine.clock.advance(600_000);
+  const attempts = seen("bad").length;
+  expect(await give(id, { kind: "retry" })).toBe(5);
+  expect(seen("bad")).toHaveLength(attempts + 1);
+  bad = { status: "accepted" };
+  await give(id, { kind: "retry" });
+  expect(seen("bad").slice(-2)).toEqual([1, 2]);
+  expect(seen("good")).toEqual([1, 2, 3]);
+  expect(await find(id)).toMatchObject({ lag: 0, subscription: { notifiedCount: 5 } });
+});
+
+it("retry ends a wait that the receiver asked for, in all topics", async () => {
+  const id = await engine.subscribe("+", { url, options: { concurrency: 2 } });
+  bad = { status: "failed", reason: "503", retryAfterMs: 600_000 };
+  await engine.publish("bad", "1");
+  await engine.clock.settle();
+  await engine.publish("good", "1");
+  await engine.clock.advance(10_000);
+  expect([seen("bad"), seen("good")]).toEqual([[1], []]);
+  bad = { status: "failed", reason: "500" };
+  await give(id, { kind: "retry" });
+  expect([seen("bad"), seen("good")]).toEqual([[1, 1], [1]]);
+  const stored = await engine.store.findSubscription((await find(id)).subscription.id);
+  expect(stored).toMatchObject({ retryAt: 0, failingSince: (await find(id)).subscription.failingSince });
+});
