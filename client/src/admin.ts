@@ -155,14 +155,16 @@ export class AdminClient {
     return this.#get(`/topics/${encodeURIComponent(name)}`, { groupId: options.groupId }, options);
   }
 
-  /** Events of a topic with their places on the chain, the newest first. */
+  /**
+   * Events of a topic with their places on the chain, the newest first: of a range, from a sequence or a time (ISO 8601) on, and before another one.
+   */
   events(
     topic: string,
-    options: CallOptions & Paging & { readonly before?: number } = {},
+    options: CallOptions & Paging & { readonly from?: number | string; readonly before?: number | string } = {},
   ): AsyncGenerator<Open<AdminEvent>> {
-    const { groupId, before, limit } = options;
+    const { groupId, from, before, limit } = options;
     const path = `/topics/${encodeURIComponent(topic)}/events`;
-    return this.#pages({ method: "GET", path, query: { groupId, before, limit } }, options);
+    return this.#pages({ method: "GET", path, query: { groupId, from, before, limit } }, options);
   }
 
   event(eventId: string, options: CallOptions & { readonly proof?: boolean } = {}): Promise<Open<AdminEventDetails>> {

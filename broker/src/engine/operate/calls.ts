@@ -151,11 +151,16 @@ export interface TopicDetails {
   readonly subscriptions: number;
 }
 
+/** A place in the events of a topic: a sequence, or a time in milliseconds since the epoch, which stands for the first block made then or later. */
+export type EventBound = Exclude<PlaceOrder, string>;
+
 export interface EventsCall {
   readonly topic: string;
   readonly groupId: string | undefined;
-  /** Only events below this sequence; undefined for the newest. */
-  readonly before: number | undefined;
+  /** Only events from here on; undefined for all. */
+  readonly from?: EventBound | undefined;
+  /** Only events before this; undefined for the newest. */
+  readonly before: EventBound | undefined;
   readonly limit: number;
 }
 

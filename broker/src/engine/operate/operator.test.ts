@@ -6,7 +6,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import { withCalls } from "../testing/with-sessions.ts";
-import type { SubscriptionOrder } from "./calls.ts";
+import type { EventBound, SubscriptionOrder } from "./calls.ts";
 
 let engine: TestEngine;
 async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
@@ -362,9 +362,9 @@ describe("topics", () => {
     const call = { topic: "b/1", groupId: undefined, limit: 2 };
     const first = await operator.listEvents(testCaller, { ...call, before: undefined });
     expect(first.items.map(({ sequence }) => sequence)).toEqual([5, 4]);
-    const second = await operator.listEvents(testCaller, { ...call, before: Number(first.next) });
+    const second = await operator.listEvents(testCaller, { ...call, before: { sequence: Number(first.next) } });
     expect(second.items.map(({ sequence }) => sequence)).toEqual([3, 2]);
-    const third = await operator.listEvents(testCaller, { ...call, before: Number(second.next) });
+    const third = await operator.listEvents(testCaller, { ...call, before: { sequence: Number(second.next) } });
     expect([third.items.map(({ sequence }) => sequence), third.next]).toEqual([[1], undefined]);
   });
 
@@ -372,11 +372,11 @@ describe("topics", () => {
     await start({ limits: { contentBytesMax: 2 ** 21 } });
     for (const kibibytes of [600, 600, 2_000, 1]) await engine.publish("a", "x".repeat(kibibytes * 1_024));
     const pages: number[][] = [];
-    for (let before: number | undefined, isMore = true; isMore; ) {
+    for (let before: EventBound | undefined, isMore = true; isMore; ) {
       const call = { topic: "a", groupId: undefined, limit: 50, before };
       const { items, next } = await engine.broker.operator.listEvents(testCaller, call);
       pages.push(items.map(({ sequence }) => sequence));
-      [before, isMore] = [Number(next), next !== undefined];
+      [before, isMore] = [{ sequence: Number(next) }, next !== undefined];
     }
     expect(pages).toEqual([[4], [3], [2], [1]]);
   });

@@ -9,6 +9,7 @@ import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Groups } from "../group.ts";
+import { findSequence } from "./event-bounds.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
 import type { EventsCall, Page, PageCall, PlacedEvent, TopicDetails, TopicsCall } from "./calls.ts";
 
@@ -29,6 +30,8 @@ const pageTimeMsMax = 10_000;
 
 export interface TopicFinderOptions {
   readonly store: Store;
+  /** The store as it is, without the events that it has dropped. */
+  readonly keptStore: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly groups: Groups;
   readonly eventIds: EventIds;
@@ -80,16 +83,22 @@ export class TopicFinder {
     return { topic, events, subscriptions: await this.#countSubscriptions(topic, { groupId: group.id, slices }) };
   }
 
-  /** Newest first. A page ends early where its events are large, old and the chain is slow, and where the index skipped many sequences. @throws BrokerError 100101. */
-  async listEvents({ topic: name, groupId, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {
+  /**
+   * Newest first. A page ends early where its events are large, old and the chain is slow, and where the index skipped many sequences.
+   * @throws BrokerError 100101; 200205 for a time.
+   */
+  async listEvents({ topic: name, groupId, from, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {
     const { store, groups, eventIds, clock } = this.#options;
     const startedAt = clock.monotonic();
     const group = groups.getAny(groupId);
     const topic = await group.getTopic(parseTopicName(name));
     const items: PlacedEvent[] = [];
     let bytes = 0;
-    let sequence = Math.min(topic.sequence, (before ?? Number.MAX_SAFE_INTEGER) - 1);
-    for (let gaps = 0; sequence > 0 && items.length < limit && gaps < gapReadsMax; ) {
+    const parts = { group, store: this.#options.keptStore };
+    const first = from === undefined ? 1 : await findSequence(from, topic, parts);
+    const end = before === undefined ? topic.sequence + 1 : await findSequence(before, topic, parts);
+    let sequence = Math.min(topic.sequence, end - 1);
+    for (let gaps = 0; sequence >= first && items.length < limit && gaps < gapReadsMax; ) {
       const batch = await store.findBatch(group.id, { topic: topic.name, sequence });
       if (batch === undefined) {
         gaps += 1;
@@ -97,7 +106,7 @@ export class TopicFinder {
         continue;
       }
       const events = eventsOf(batch).slice(0, sequence - batch.firstSequence + 1);
-      const room = limit - items.length;
+      const room = Math.min(limit - items.length, sequence - first + 1);
       const newest = events.slice(-room).toReversed();
       for (const event of newest) {
         bytes += encodedBytes(event);
@@ -107,7 +116,7 @@ export class TopicFinder {
       }
       if (clock.monotonic() - startedAt >= pageTimeMsMax) break;
     }
-    return { items, next: sequence > 0 ? String(sequence + 1) : undefined };
+    return { items, next: sequence >= first ? String(sequence + 1) : undefined };
   }
 
   async #countSubscriptions(

@@ -5,6 +5,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import type { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { EventBound } from "../operate/calls.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 
@@ -227,12 +228,12 @@ test("while the chain is slow, a page of old events ends early, and the next goe
     return own.readFromLedger(places, signal);
   };
   const seen: string[] = [];
-  for (let before: number | undefined, pages = 0; pages < 4; pages += 1) {
+  for (let before: EventBound | undefined, pages = 0; pages < 4; pages += 1) {
     const page = own.broker.operator.listEvents(testCaller, { topic, groupId: undefined, before, limit: 50 });
     await own.clock.advance(20_000);
     const { items, next } = await page;
     seen.push(...items.map(({ eventId }) => eventId));
-    before = Number(next);
+    before = { sequence: Number(next) };
     if (next === undefined) break;
   }
   expect(seen).toEqual(eventIds.toReversed());

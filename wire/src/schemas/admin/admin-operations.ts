@@ -80,6 +80,8 @@ const place = z
   .union([z.string(), z.int().min(1)])
   .describe("OFFSET_FIRST, OFFSET_LAST, an eventId, a time (ISO 8601), or a sequence of the topic.");
 
+const eventBound = z.union([integer(1), z.string()]).optional();
+
 const letters = z
   .strictObject({
     eventId: z.string().optional().describe("The event of the dead letter."),
@@ -171,7 +173,10 @@ const named = {
   listEvents: list("/topics/{topic}/events", "Events of a topic with their places on the chain, the newest first.", {
     query: z.strictObject({
       groupId,
-      before: integer(1).optional().describe("Only events below this sequence."),
+      from: eventBound.describe(
+        "Only events from this sequence on, or of blocks made at this time (ISO 8601) or later.",
+      ),
+      before: eventBound.describe("Only events below this sequence, or of blocks made before this time (ISO 8601)."),
       ...paging,
     }),
     result: adminEventPageSchema,
@@ -254,7 +259,8 @@ const querySchema = z.object({
   dryRun,
   all: flag.optional(),
   proof: flag.optional(),
-  before: integer(1).optional(),
+  from: eventBound,
+  before: eventBound,
   filter: z.string().optional(),
 });
 

@@ -126,6 +126,12 @@ describe("reads", () => {
     const { body } = await call("GET", "/topics/orders%2Feu/events?limit=1");
     expect(body).toMatchObject({ items: [{ sequence: 2, block: expect.any(Number) }], next: "2" });
     expect((await call("GET", "/topics/orders%2Feu/events?cursor=2")).body).toMatchObject({ items: [{ eventId }] });
+    const before = await call("GET", "/topics/orders%2Feu/events?from=1&before=2");
+    expect(before.body).toMatchObject({ items: [{ eventId }] });
+    expect(before.body).not.toHaveProperty("next");
+    const since = await call("GET", "/topics/orders%2Feu/events?from=2000-01-01T00:00:00Z&limit=1");
+    expect(since.body).toMatchObject({ items: [{ sequence: 2 }], next: "2" });
+    expect((await call("GET", "/topics/orders%2Feu/events?before=2000-01-01T00:00:00Z")).body).toEqual({ items: [] });
     expect((await call("GET", `/events/${eventId}`)).body).toMatchObject({ eventId, sequence: 1 });
   });
 
@@ -225,6 +231,10 @@ describe("failures", () => {
     ["GET /subscriptions/00000000-0000-4000-8000-00000000ffff", [404, 100504]],
     ["GET /topics/none", [404, 100101]],
     ["GET /topics?groupId=9", [404, 200211]],
+    ["GET /topics/orders%2Feu/events?from=0", [400, 200001]],
+    ["GET /topics/orders%2Feu/events?from=OFFSET_FIRST", [400, 200001]],
+    ["GET /topics/orders%2Feu/events?before=2023-13-01T00:00:00Z", [400, 200001]],
+    ["GET /topics/orders%2Feu/events?after=1", [400, 200001]],
     ["GET /events/1-2-3", [400, 100302]],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], { from: 1, other: 2 }],

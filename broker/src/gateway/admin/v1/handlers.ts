@@ -6,11 +6,13 @@ import {
   type OrderName,
   orderNames,
   pageLimitDefault,
+  quote,
 } from "@stele/wire";
 import type { Caller } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import type {
   DeliveryChange,
+  EventBound,
   Page,
   PageCall,
   PlaceOrder,
@@ -74,8 +76,9 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
   },
   listEvents: async ({ operator, caller, params, query }) => {
     const { after, limit } = pageOf(query);
-    const before = after === undefined ? query.before : toSequence(after);
-    const call = { topic: nameOf(params, "topic"), groupId: query.groupId, before, limit };
+    const before = after === undefined ? toBound(query, "before") : { sequence: toSequence(after) };
+    const from = toBound(query, "from");
+    const call = { topic: nameOf(params, "topic"), groupId: query.groupId, from, before, limit };
     return toPage(await operator.listEvents(caller, call), toEvent);
   },
   getEvent: async ({ operator, caller, params, query: { groupId, proof } }) => {
@@ -159,6 +162,13 @@ function toPlace(text: string | number): PlaceOrder {
   const time = Date.parse(text);
   if (Number.isNaN(time)) throw parameterError("there is no such time");
   return { time };
+}
+
+function toBound(query: AdminQuery, name: "from" | "before"): EventBound | undefined {
+  const value = query[name];
+  const place = value === undefined ? undefined : toPlace(value);
+  if (typeof place !== "string") return place;
+  throw parameterError(`${quote(name)} is neither a sequence nor a time (ISO 8601): ${quote(place)}`);
 }
 
 function toSearch(query: AdminQuery): SearchCall {
