@@ -4,7 +4,8 @@ import type { Topic } from "../../domain/topic.ts";
 import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Role } from "../access/role-table.ts";
-import type { EventCall, EventResult, ProofResult } from "../broker.ts";
+import type { EventCall } from "../broker.ts";
+import type { PlacedEvent, PlacedProof } from "../placed-event.ts";
 import type {
   BlockView,
   EventsCall,
@@ -14,7 +15,6 @@ import type {
   OrderResult,
   Page,
   PageCall,
-  PlacedEvent,
   SearchCall,
   SessionView,
   SubscriptionDetails,
@@ -86,11 +86,11 @@ export class AuditedOperator implements Operator {
     return this.#look(audited, () => this.#calls.listEvents(caller, call));
   }
 
-  getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
+  getEvent(caller: Caller, call: EventCall): Promise<PlacedEvent> {
     return this.#look({ caller, action: "show event", subject: call }, () => this.#calls.getEvent(caller, call));
   }
 
-  getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
+  getProof(caller: Caller, call: EventCall): Promise<PlacedProof> {
     return this.#look({ caller, action: "show proof", subject: call }, () => this.#calls.getProof(caller, call));
   }
 

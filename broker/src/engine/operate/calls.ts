@@ -1,10 +1,10 @@
 import type { EventId } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
-import type { Event, EventBatch } from "../../domain/event.ts";
+import type { EventBatch } from "../../domain/event.ts";
 import type { Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
-import type { EventResult, GroupHealth } from "../broker.ts";
+import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
 import type { SeenRollBack } from "../roll-back-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
@@ -162,11 +162,6 @@ export interface EventsCall {
   /** Only events before this; undefined for the newest. */
   readonly before: EventBound | undefined;
   readonly limit: number;
-}
-
-/** An event with its place on the chain. */
-export interface PlacedEvent extends EventResult {
-  readonly batch: NonNullable<Event["batch"]>;
 }
 
 /** A block that has events. */

@@ -5,9 +5,10 @@ import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Role } from "../access/role-table.ts";
-import type { EventCall, EventResult, GroupHealth, NodeHealth, ProofResult } from "../broker.ts";
+import type { EventCall, GroupHealth, NodeHealth } from "../broker.ts";
 import type { ClusterNode } from "../../domain/node.ts";
 import type { Groups } from "../group.ts";
+import type { PlacedEvent, PlacedProof } from "../placed-event.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { ProofQuery } from "../query/proof-query.ts";
 import type { BlockFinder } from "./block-finder.ts";
@@ -20,7 +21,6 @@ import type {
   OrderResult,
   Page,
   PageCall,
-  PlacedEvent,
   SearchCall,
   SessionView,
   SubscriptionDetails,
@@ -52,8 +52,8 @@ export interface Operator {
   getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails>;
   listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>>;
   /** Any event: an operator needs no right to its topic. */
-  getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
-  getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
+  getEvent(caller: Caller, call: EventCall): Promise<PlacedEvent>;
+  getProof(caller: Caller, call: EventCall): Promise<PlacedProof>;
   listGroups(caller: Caller): Promise<readonly GroupView[]>;
   /** Blocks that have events, the newest first. */
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>>;
@@ -154,13 +154,13 @@ export class GuardedOperator implements Operator {
     return this.#options.topics.listEvents(call);
   }
 
-  async getEvent(caller: Caller, { groupId, eventId }: EventCall): Promise<EventResult> {
+  async getEvent(caller: Caller, { groupId, eventId }: EventCall): Promise<PlacedEvent> {
     this.#authorize(caller, groupId);
     const { groups, events } = this.#options;
     return events.get(groups.get(groupId), eventId);
   }
 
-  async getProof(caller: Caller, { groupId, eventId }: EventCall): Promise<ProofResult> {
+  async getProof(caller: Caller, { groupId, eventId }: EventCall): Promise<PlacedProof> {
     this.#authorize(caller, groupId);
     const { groups, proofs } = this.#options;
     return proofs.get(groups.get(groupId), eventId);

@@ -9,9 +9,10 @@ import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Groups } from "../group.ts";
+import type { PlacedEvent } from "../placed-event.ts";
 import { findSequence } from "./event-bounds.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
-import type { EventsCall, Page, PageCall, PlacedEvent, TopicDetails, TopicsCall } from "./calls.ts";
+import type { EventsCall, Page, PageCall, TopicDetails, TopicsCall } from "./calls.ts";
 
 /** Topics that one call reads in search of those that match; the next call goes on from there. */
 const topicsSearchedMax = 10_000;

@@ -1,11 +1,11 @@
 import { BrokerError, parseEventId, quote } from "@stele/wire";
-import type { Event } from "../../domain/event.ts";
+import type { Event, EventBatch } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
 import { type EventPlace, eventsOf, placeIn } from "../batch-events.ts";
-import type { EventResult } from "../broker.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Group } from "../group.ts";
+import type { PlacedEvent } from "../placed-event.ts";
 
 export interface EventQueryOptions {
   readonly store: Store;
@@ -14,6 +14,7 @@ export interface EventQueryOptions {
   readonly eventIds: EventIds;
 }
 
+type Placed = { readonly batch: EventBatch };
 type MayFind = (topic: TopicName) => boolean;
 type Find<Found> = (place: Pick<Event, "topic" | "sequence">) => Promise<Found | undefined>;
 
@@ -26,10 +27,11 @@ export class EventQuery {
   }
 
   /** An event of a topic that `mayFind` refuses does not exist. @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
-  async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventResult> {
-    const find: Find<Event> = async (place) => {
+  async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<PlacedEvent> {
+    const find: Find<Event & Placed> = async (place) => {
       const batch = await this.#options.store.findBatch(group.id, place);
-      return batch === undefined ? undefined : eventsOf(batch)[place.sequence - batch.firstSequence];
+      const event = batch && eventsOf(batch)[place.sequence - batch.firstSequence];
+      return event && { ...event, batch };
     };
     const event = await this.#search(group, eventId, { mayFind, find });
     return { ...event, eventId: this.#options.eventIds.of(event) };

@@ -8,6 +8,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ProofResult } from "../broker.ts";
 import type { Group } from "../group.ts";
+import type { PlacedProof } from "../placed-event.ts";
 import { Deadline } from "../time.ts";
 import type { EventQuery } from "./event-query.ts";
 import { toProof } from "./to-proof.ts";
@@ -35,7 +36,7 @@ export class ProofQuery {
   }
 
   /** @throws BrokerError 100300 to 100304 as getEvent, 200205, 200206, 200208. */
-  async get(group: Group, eventId: string): Promise<ProofResult> {
+  async get(group: Group, eventId: string): Promise<PlacedProof> {
     const { store, clock, events } = this.#options;
     const event = await events.get(group, eventId);
     const [topic, batch] = await Promise.all([group.getTopic(event.topic), store.findBatch(group.id, event)]);

@@ -174,23 +174,20 @@ const eventFields = {
   sequence: z.int(),
   content: z.base64(),
   extensions: z.record(z.string(), z.string()),
+  position: z.int(),
+  block: z.int(),
+  transactionHash: hash,
+  logIndex: z.int().describe("Of the log of its batch, in the block."),
+  indexInBatch: z.int().describe("From 0."),
+  publisher: address,
 };
 
-export const adminEventSchema = z
-  .strictObject({
-    ...eventFields,
-    position: z.int(),
-    block: z.int(),
-    transactionHash: hash,
-    logIndex: z.int(),
-    publisher: address,
-  })
-  .meta({ title: "AdminEvent" });
+export const adminEventSchema = z.strictObject(eventFields).meta({ title: "AdminEvent" });
 export type AdminEvent = z.output<typeof adminEventSchema>;
 export const adminEventPageSchema = pageOf(adminEventSchema, "AdminEventPage");
 
 export const adminEventDetailsSchema = z
-  .strictObject({ ...eventFields, position: z.int(), block: z.int(), proof: proofSchema.optional() })
+  .strictObject({ ...eventFields, proof: proofSchema.optional() })
   .meta({ title: "AdminEventDetails" });
 export type AdminEventDetails = z.output<typeof adminEventDetailsSchema>;
 

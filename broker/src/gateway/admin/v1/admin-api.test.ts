@@ -132,14 +132,23 @@ describe("reads", () => {
     const since = await call("GET", "/topics/orders%2Feu/events?from=2000-01-01T00:00:00Z&limit=1");
     expect(since.body).toMatchObject({ items: [{ sequence: 2 }], next: "2" });
     expect((await call("GET", "/topics/orders%2Feu/events?before=2000-01-01T00:00:00Z")).body).toEqual({ items: [] });
-    expect((await call("GET", `/events/${eventId}`)).body).toMatchObject({ eventId, sequence: 1 });
+    const { body: one } = await call("GET", `/events/${eventId}`);
+    expect(one).toMatchObject({ eventId, sequence: 1, logIndex: 0, indexInBatch: 0 });
+    expect((await call("GET", "/topics/orders%2Feu/events?before=2")).body).toEqual({ items: [one] });
+  });
+
+  it("says where an event is in its batch", async () => {
+    await engine.broker.open({ topic: "together", groupId: undefined });
+    await Promise.all(["1", "2", "3"].map((text) => engine.publish("together", text)));
+    const { body } = await call("GET", "/topics/together/events?before=4&from=2");
+    expect(body).toMatchObject({ items: [{ indexInBatch: 2 }, { indexInBatch: 1 }] });
   });
 
   it("shows groups, nodes, blocks, sessions, figures and its own document", async () => {
     expect((await call("GET", "/openapi.json")).body).toMatchObject({ openapi: "3.1.0" });
     expect((await call("GET", "/groups")).body).toMatchObject({ items: [{ groupId: "1", ready: true, rollBacks: 0 }] });
     expect((await call("GET", "/blocks?limit=1")).body).toMatchObject({
-      items: [{ isCut: false, batches: [{ topic: "orders/eu", firstSequence: 2, count: 1 }] }],
+      items: [{ isCut: false, batches: [{ topic: "together", firstSequence: 1, count: 3 }] }],
     });
     expect((await call("GET", "/nodes")).body).toEqual({ items: [{ isOwn: true }] });
     expect((await call("GET", "/sessions")).body).toEqual({ items: [] });

@@ -25,11 +25,11 @@ import type {
   GroupView,
   NodeView,
   OrderResult,
-  PlacedEvent,
   SessionView,
   SubscriptionDetails,
   SubscriptionView,
 } from "../../../engine/operate/calls.ts";
+import type { PlacedEvent } from "../../../engine/placed-event.ts";
 import type { Role } from "../../../engine/access/role-table.ts";
 import { type Figure, figureIntervalMs } from "../../../engine/operate/figures.ts";
 import { toEventBody } from "../../shared/results.ts";
@@ -129,9 +129,10 @@ export function toTopic(topic: Topic): AdminTopic {
 }
 
 export function toEvent(event: PlacedEvent): AdminEvent {
-  const { transactionHash, logIndex, publisher } = event.batch;
+  const { transactionHash, logIndex, publisher, firstSequence } = event.batch;
   const { sequence, position, blockNumber: block } = event;
-  return { ...toEventBody(event), sequence, position, block, transactionHash, logIndex, publisher };
+  const indexInBatch = sequence - firstSequence;
+  return { ...toEventBody(event), sequence, position, block, transactionHash, logIndex, indexInBatch, publisher };
 }
 
 export function toGroups(groups: readonly GroupView[]): AdminGroups {

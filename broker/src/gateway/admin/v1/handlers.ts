@@ -21,7 +21,6 @@ import type {
 } from "../../../engine/operate/calls.ts";
 import type { Operator } from "../../../engine/operate/operator.ts";
 import { toProof } from "../../../engine/query/to-proof.ts";
-import { toEventBody } from "../../shared/results.ts";
 import { parameterError } from "../../shared/failure.ts";
 import {
   toBlock,
@@ -83,10 +82,9 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
   },
   getEvent: async ({ operator, caller, params, query: { groupId, proof } }) => {
     const call = { eventId: nameOf(params, "eventId"), groupId };
-    const found = proof === true ? await operator.getProof(caller, call) : undefined;
-    const event = found?.event ?? (await operator.getEvent(caller, call));
-    const { sequence, position, blockNumber: block } = event;
-    return { ...toEventBody(event), sequence, position, block, ...(found && { proof: toProof(found) }) };
+    if (proof !== true) return toEvent(await operator.getEvent(caller, call));
+    const found = await operator.getProof(caller, call);
+    return { ...toEvent(found.event), proof: toProof(found) };
   },
   listGroups: async ({ operator, caller }) => toGroups(await operator.listGroups(caller)),
   listBlocks: async ({ operator, caller, query }) =>
