@@ -70,6 +70,7 @@ export type {
   AdminGroups,
   AdminNodes,
   AdminSession,
+  AdminSessionDetails,
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,
@@ -77,6 +78,7 @@ export type {
   OrderResultBody,
   Problem,
 } from "./schemas/admin/admin-schemas.ts";
+export { sessionKinds, webhookKinds } from "./schemas/admin/admin-schemas.ts";
 export {
   type AccessRuleBody,
   type AdminRole,

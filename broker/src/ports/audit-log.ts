@@ -22,6 +22,7 @@ export interface AuditLine {
   /** Host of a callback. */
   readonly receiver?: string | undefined;
   readonly subscriptionId?: string | undefined;
+  readonly sessionId?: string | undefined;
   readonly eventId?: string | undefined;
   readonly role?: string | undefined;
   /** Of a role, as JSON. */

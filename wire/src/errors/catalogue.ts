@@ -62,6 +62,7 @@ export const errorCatalogue = {
   subscriptionIdInvalid: invalid(100505, "subscriptionId is not a UUID"),
   receiverNotAgreed: define(100506, "forbidden", { message: "receiver did not agree to be called", retry: true }),
   subscriptionHeld: define(100507, "conflict", { message: "subscription is not in a state for that", retry: false }),
+  sessionNotExist: define(100508, "not-found", { message: "session does not exist", retry: false }),
   noCoordinator: define(100601, "conflict", { message: "no coordination module is configured", retry: false }),
   credentialRefused: define(100701, "unauthenticated", { message: "credential is missing or wrong", retry: false }),
   accessDenied: define(100702, "forbidden", { message: "not allowed", retry: false }),

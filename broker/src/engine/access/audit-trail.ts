@@ -8,7 +8,7 @@ import { type LogInOrigin, toNetwork } from "./failed-log-ins.ts";
 /** What a call was about. */
 export type AuditSubject = Pick<
   AuditLine,
-  "groupId" | "topic" | "receiver" | "subscriptionId" | "eventId" | "role" | "rules" | "reason"
+  "groupId" | "topic" | "receiver" | "subscriptionId" | "sessionId" | "eventId" | "role" | "rules" | "reason"
 >;
 
 /** Lines about refusals and looks of one principal or address that may come at once; each second brings one more. */

@@ -182,7 +182,7 @@ it("writes down who is refused an order or a look, also a look at an event that 
   const admin = by("admin");
   await operator.searchSubscriptions(admin, {}, page);
   await operator.getSubscription(admin, id);
-  await operator.listSessions(admin, page);
+  await operator.searchSessions(admin, {}, page);
   await operator.searchTopics(admin, { groupId: undefined }, page);
   await operator.getTopic(admin, "a", undefined);
   await operator.listEvents(admin, { topic: "a", groupId: undefined, before: undefined, limit: 1 });

@@ -16,6 +16,8 @@ import type {
   Page,
   PageCall,
   SearchCall,
+  SessionDetails,
+  SessionsCall,
   SessionView,
   SubscriptionDetails,
   SubscriptionView,
@@ -67,8 +69,14 @@ export class AuditedOperator implements Operator {
     return this.#ask(audited, () => this.#calls.orderSubscriptions(caller, call, rest));
   }
 
-  listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>> {
-    return this.#look({ caller, action: "list sessions" }, () => this.#calls.listSessions(caller, page));
+  searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>> {
+    const audited = { caller, action: "list sessions", subject: { groupId: call.groupId } };
+    return this.#look(audited, () => this.#calls.searchSessions(caller, call, page));
+  }
+
+  getSession(caller: Caller, id: string): Promise<SessionDetails> {
+    const audited = { caller, action: "show session", subject: { sessionId: id } };
+    return this.#look(audited, () => this.#calls.getSession(caller, id));
   }
 
   searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {

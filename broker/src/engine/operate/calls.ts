@@ -2,7 +2,7 @@ import type { EventId } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
 import type { EventBatch } from "../../domain/event.ts";
-import type { Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
+import type { SessionProtocol, Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
@@ -189,8 +189,28 @@ export interface NodeView {
   readonly isOwn: boolean;
 }
 
-/** A session of MQTT or STOMP. */
+/** Which sessions a call concerns, as the client wrote it; what is undefined does not matter. */
+export interface SessionsCall {
+  readonly groupId?: string | undefined;
+  readonly kind?: SessionProtocol | undefined;
+  readonly isConnected?: boolean | undefined;
+  readonly owner?: string | undefined;
+  /** Address of the node of its connection. */
+  readonly node?: string | undefined;
+  /** At least so many matching events wait. */
+  readonly lagMin?: number | undefined;
+}
+
+/** A session of MQTT, STOMP or a tail. */
 export interface SessionView extends Omit<SessionStanding, "isStored"> {
   readonly isConnected: boolean;
+  /** Address of the node of its connection. */
   readonly node: string | undefined;
+  /** Matching events that are not acknowledged; one that two filters match counts twice. */
+  readonly lag: number;
+}
+
+export interface SessionDetails extends SessionView {
+  /** When the block of the oldest of them was made; undefined as for a subscription. */
+  readonly waitingSince: number | undefined;
 }

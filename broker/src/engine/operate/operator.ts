@@ -22,6 +22,8 @@ import type {
   Page,
   PageCall,
   SearchCall,
+  SessionDetails,
+  SessionsCall,
   SessionView,
   SubscriptionDetails,
   SubscriptionView,
@@ -47,7 +49,8 @@ export interface Operator {
   orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult>;
   /** The same for a page of those that a search finds. An order that is refused does not keep the others from being carried out. */
   orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>>;
-  listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>>;
+  searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>>;
+  getSession(caller: Caller, id: string): Promise<SessionDetails>;
   searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>>;
   getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails>;
   listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>>;
@@ -134,9 +137,14 @@ export class GuardedOperator implements Operator {
     return { items: results, next };
   }
 
-  async listSessions(caller: Caller, page: PageCall): Promise<Page<SessionView>> {
+  async searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>> {
+    this.#authorize(caller, call.groupId);
+    return this.#options.sessions.search(call, { ...page, slices: this.#pausesFor(caller) });
+  }
+
+  async getSession(caller: Caller, id: string): Promise<SessionDetails> {
     this.#authorize(caller);
-    return this.#options.sessions.list(page);
+    return this.#options.sessions.get(id, this.#pausesFor(caller));
   }
 
   async searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {

@@ -1,18 +1,43 @@
-import type { SessionId } from "../../ports/session-store.ts";
+import { BrokerError, quote } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
+import { maxOf } from "../../domain/position.ts";
+import { eventFilterOf } from "../../domain/shared-filter.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
+import type { SessionId, SessionWithFilters } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
+import type { Groups } from "../group.ts";
+import { PendingCounts, type Standing } from "../query/pending-counts.ts";
 import type { SessionEntriesOptions } from "../query/session-entries.ts";
-import type { Page, PageCall, SessionView } from "./calls.ts";
+import type { SessionStanding } from "../session-standing.ts";
+import type { Page, PageCall, SessionDetails, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
+import { findFirstMatch, lookReadsMax, type NextMatchParts } from "./next-match.ts";
+
+/** Sessions that one call reads in search of those that match; the next call goes on from there. */
+const rowsSearchedMax = 1_000;
+
+/** Sessions of one read in such a search: few, since each has up to 1,000 filters. */
+const rowsReadMax = 100;
 
 export interface SessionFinderOptions {
-  readonly store: Pick<Store, "sessions">;
+  readonly store: Store;
+  /** The store as it is, without the events that it has dropped. */
+  readonly keptStore: NextMatchParts["store"];
+  readonly groups: Groups;
   readonly sessions: SessionEntriesOptions["sessions"];
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
-/** Lists the sessions of MQTT and STOMP: those in the store, and those that live with their connection to this node. */
+/** With the pauses of the caller. */
+interface Paused {
+  readonly slices: Pauses;
+}
+
+type Found = Omit<SessionView, "lag">;
+type Addresses = ReadonlyMap<NodeId | undefined, string>;
+
+/** Finds the sessions of MQTT, STOMP and tails: those in the store, and those that live with their connection to this node. */
 export class SessionFinder {
   readonly #options: SessionFinderOptions;
 
@@ -20,31 +45,133 @@ export class SessionFinder {
     this.#options = options;
   }
 
-  /** In the order of their identifiers. @throws BrokerError 200001. */
-  async list({ after, limit }: PageCall): Promise<Page<SessionView>> {
-    checkText({ cursor: after });
-    const { store, sessions, nodes } = this.#options;
-    const last = after as SessionId | undefined; // Compared as a text.
-    const listed = await store.sessions.listSessions({ after: last, limit });
-    const members = (await nodes?.coordinator.listNodes()) ?? [];
-    const addresses = new Map<NodeId | undefined, string>(members.map(({ id, address }) => [id, address]));
-    const known = new Map(sessions.listConnected().map((one) => [one.session.id, one]));
-    const stored = listed.map(({ session, filters }): SessionView => {
-      const isConnected = session.detachedAt === undefined;
-      const isSuspended = session.protocol === "STOMP" && sessions.isSuspended(session);
-      const standing = known.get(session.id);
-      const current = standing?.session.epoch === session.epoch ? standing : { session, filters, isSuspended };
-      return { ...pick(current), isConnected, node: addresses.get(session.owner) };
-    });
-    const own = [...known.values()]
-      .filter((one) => !one.isStored && one.session.id > (after ?? ""))
-      .map((one): SessionView => ({ ...pick(one), isConnected: true, node: addresses.get(one.session.owner) }));
-    const all = [...stored, ...own].toSorted((left, right) => (left.session.id < right.session.id ? -1 : 1));
-    const items = all.slice(0, limit);
-    return { items, next: items.length === limit ? items.at(-1)?.session.id : undefined };
+  /** In the order of their identifiers. @throws BrokerError 200001 for the page; 100306, 200211 for the group. */
+  async search(call: SessionsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<SessionView>> {
+    checkText({ owner: call.owner });
+    const groupId = call.groupId === undefined ? undefined : this.#options.groups.getAny(call.groupId).id;
+    const addresses = await this.#addresses();
+    const { lagMin = 0, ...rest } = call;
+    const size = Object.values(call).every((value) => value === undefined) ? limit : rowsReadMax;
+    const items: SessionView[] = [];
+    let last = after === undefined ? undefined : toSessionId(after, '"cursor" is none of this list');
+    for (let read = 0; read < rowsSearchedMax; read += size) {
+      const rows = await this.#read(last, { size, addresses });
+      const matching = rows.filter((one) => matches({ ...rest, groupId }, one));
+      for (const view of await this.#countAll(matching, slices)) {
+        if (view.lag < lagMin) continue;
+        items.push(view);
+        if (items.length === limit) return { items, next: view.session.id };
+      }
+      if (rows.length < size) return { items, next: undefined };
+      last = rows.at(-1)?.session.id;
+    }
+    return { items, next: last };
   }
+
+  /** @throws BrokerError 200001, 100508. */
+  async get(text: string, slices: Pauses): Promise<SessionDetails> {
+    const id = toSessionId(text, "it is not the identifier of a session");
+    const known = this.#connected().get(id);
+    const stored = known?.isStored === false ? undefined : await this.#options.store.sessions.findSession(id);
+    const addresses = await this.#addresses();
+    const found =
+      stored === undefined ? known && toOwn(known, addresses) : this.#toStored(stored, { known, addresses });
+    const [view] = found === undefined ? [] : await this.#countAll([found], slices);
+    if (view === undefined) throw new BrokerError("sessionNotExist", { details: quote(id) });
+    return { ...view, waitingSince: await this.#waitingSince(view, slices) };
+  }
+
+  /** The next ones after an identifier; fewer than `size` only at the end. */
+  async #read(
+    after: SessionId | undefined,
+    { size, addresses }: { readonly size: number; readonly addresses: Addresses },
+  ): Promise<readonly Found[]> {
+    const listed = await this.#options.store.sessions.listSessions({ after, limit: size });
+    const connected = this.#connected();
+    const stored = listed.map((row) => this.#toStored(row, { known: connected.get(row.session.id), addresses }));
+    const own = [...connected.values()]
+      .filter((one) => !one.isStored && one.session.id > (after ?? ""))
+      .map((one) => toOwn(one, addresses));
+    return [...stored, ...own].toSorted((left, right) => (left.session.id < right.session.id ? -1 : 1)).slice(0, size);
+  }
+
+  #connected(): ReadonlyMap<SessionId, SessionStanding> {
+    return new Map(this.#options.sessions.listConnected().map((one) => [one.session.id, one]));
+  }
+
+  #toStored(
+    { session, filters }: SessionWithFilters,
+    { known, addresses }: { readonly known: SessionStanding | undefined; readonly addresses: Addresses },
+  ): Found {
+    const isSuspended = session.protocol === "STOMP" && this.#options.sessions.isSuspended(session);
+    const current = known?.session.epoch === session.epoch ? known : { session, filters, isSuspended };
+    const isConnected = session.detachedAt === undefined;
+    return { ...pick(current), isConnected, node: addresses.get(session.owner) };
+  }
+
+  /** Counts the events of all together. */
+  async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly SessionView[]> {
+    const counts = new PendingCounts({ ...this.#options, slices });
+    for (const one of found) for (const standing of standingsOf(one)) counts.add(standing);
+    await counts.read();
+    return found.map((one) => {
+      const lag = standingsOf(one).reduce((sum, standing) => sum + counts.get(standing), 0);
+      return { ...one, lag };
+    });
+  }
+
+  async #waitingSince(view: SessionView, slices: Pauses): Promise<number | undefined> {
+    const { groups, keptStore: store } = this.#options;
+    const group = groups.find(view.session.groupId);
+    if (view.lag === 0 || group === undefined) return undefined;
+    const parts = { store, slices, readsMax: lookReadsMax };
+    const event = await findFirstMatch(parts, { groupId: group.id, standings: standingsOf(view) }).catch(
+      () => undefined,
+    );
+    return event && group.times.find(event.blockNumber);
+  }
+
+  async #addresses(): Promise<Addresses> {
+    const nodes = (await this.#options.nodes?.coordinator.listNodes()) ?? [];
+    return new Map(nodes.map(({ id, address }) => [id, address]));
+  }
+}
+
+function toOwn(one: SessionStanding, addresses: Addresses): Found {
+  return { ...pick(one), isConnected: true, node: addresses.get(one.session.owner) };
 }
 
 function pick({ session, filters, isSuspended }: Pick<SessionView, "session" | "filters" | "isSuspended">) {
   return { session, filters, isSuspended };
+}
+
+/** Each filter, and where to count its events from. */
+function standingsOf({ session, filters }: Pick<SessionView, "session" | "filters">): readonly Standing[] {
+  const { groupId, cursor } = session;
+  return filters.map(({ filter, startsAfter }) => ({
+    groupId,
+    filter: eventFilterOf(filter),
+    cursor: maxOf(cursor, startsAfter),
+  }));
+}
+
+function matches(
+  { groupId, kind, isConnected, owner, node }: Omit<SessionsCall, "lagMin">,
+  { session, isConnected: hasConnection, node: address }: Found,
+): boolean {
+  const pairs: readonly (readonly [unknown, unknown])[] = [
+    [groupId, session.groupId],
+    [kind, session.protocol],
+    [isConnected, hasConnection],
+    [owner, session.principal],
+    [node, address],
+  ];
+  return pairs.every(([wanted, value]) => wanted === undefined || wanted === value);
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+function toSessionId(text: string, problem: string): SessionId {
+  if (uuid.test(text)) return text as SessionId; // Checked.
+  throw new BrokerError("parameterInvalid", { details: `${problem}: ${quote(text)}` });
 }

@@ -47,9 +47,16 @@ export interface Leave {
 }
 
 /** As the listing shows it. */
-export function toStanding({ session, group, protocol, createdAt, owner }: Connected): SessionStanding {
+export function toStanding({
+  session,
+  group,
+  protocol,
+  createdAt,
+  owner,
+  ownedBy: principal,
+}: Connected): SessionStanding {
   const { id, cursor, epoch } = session.state;
-  const standing = { id, cursor, epoch, groupId: group.id, protocol, createdAt, owner };
+  const standing = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
   return { session: standing, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
 }
 

@@ -8,6 +8,7 @@ import {
   adminFiguresSchema,
   adminGroupPageSchema,
   adminNodePageSchema,
+  adminSessionDetailsSchema,
   adminSessionPageSchema,
   adminSubscriptionDetailsSchema,
   adminSubscriptionPageSchema,
@@ -16,7 +17,9 @@ import {
   eventFormats,
   orderPageSchema,
   orderResultSchema,
+  sessionKinds,
   subscriptionStates,
+  webhookKinds,
 } from "./admin-schemas.ts";
 import {
   type AccessRuleBody,
@@ -65,7 +68,7 @@ const paging = {
 const search = {
   groupId: z.string().optional(),
   state: z.enum(subscriptionStates).optional(),
-  kind: z.enum(["RESTful", "JsonRPC"]).optional(),
+  kind: z.enum(webhookKinds).optional(),
   topic: z.string().optional().describe("The topic or pattern, as it was subscribed to."),
   prefix: z.string().optional().describe("How the topic or pattern begins."),
   host: z.string().optional().describe("Host of the url, with its port unless that is the usual one."),
@@ -116,7 +119,7 @@ const orders = {
           .min(0)
           .max(rotationSecondsMax)
           .describe("How long the secret before it signs as well, at the same url; a day if left out."),
-        kind: z.enum(["RESTful", "JsonRPC"]),
+        kind: z.enum(webhookKinds),
         format: z.enum(eventFormats).describe("Form of the events."),
         concurrency: z.int().min(1).describe("Topics to deliver at once."),
         batch: z.int().min(0).describe("Most events in one callback; 0 for callbacks of one event."),
@@ -154,9 +157,18 @@ const named = {
     result: adminDeadLetterPageSchema,
   }),
   listSessions: list("/sessions", "Sessions of MQTT, STOMP and tails, by identifier.", {
-    query: z.strictObject(paging),
+    query: z.strictObject({
+      groupId: search.groupId,
+      kind: z.enum(sessionKinds).optional(),
+      connected: flag.optional().describe("Whether it has a connection."),
+      owner: search.owner,
+      node: z.string().optional().describe("Address of the node of its connection."),
+      lagMin: search.lagMin,
+      ...paging,
+    }),
     result: adminSessionPageSchema,
   }),
+  getSession: list("/sessions/{id}", "One session.", { query: none, result: adminSessionDetailsSchema }),
   listTopics: list("/topics", "Topics, in the order in which they were opened.", {
     query: z.strictObject({
       groupId,
@@ -256,6 +268,8 @@ export const adminOperations: { readonly [Name in AdminOperationName]: AdminOper
 const querySchema = z.object({
   ...search,
   ...paging,
+  kind: z.enum([...webhookKinds, ...sessionKinds]).optional(),
+  connected: flag.optional(),
   dryRun,
   all: flag.optional(),
   proof: flag.optional(),

@@ -23,6 +23,8 @@ export const problemSchema = z
   .meta({ title: "Problem" });
 export type Problem = z.output<typeof problemSchema>;
 
+export const webhookKinds = ["RESTful", "JsonRPC"] as const;
+export const sessionKinds = ["MQTT", "STOMP", "Tail"] as const;
 export const subscriptionStates = ["active", "suspended", "paused", "locked", "damaged"] as const;
 
 const failingSchema = z.strictObject({
@@ -36,7 +38,7 @@ export const eventFormats = ["interface", "cloudevents", "cloudevents-binary"] a
 const subscriptionFields = {
   id: z.string(),
   groupId: z.string(),
-  kind: z.enum(["RESTful", "JsonRPC"]),
+  kind: z.enum(webhookKinds),
   topic: z.string().describe("Topic or pattern."),
   url: z.string().describe("Where `hidden` stands for user name, password and the values of the query."),
   hasSecret: z.boolean(),
@@ -129,20 +131,30 @@ export type OrderResultBody = z.output<typeof orderResultSchema>;
 
 export const orderPageSchema = pageOf(orderResultSchema, "OrderPage");
 
-export const adminSessionSchema = z
-  .strictObject({
-    id: z.string(),
-    groupId: z.string(),
-    kind: z.enum(["MQTT", "STOMP", "Tail"]),
-    isConnected: z.boolean(),
-    isSuspended: z.boolean(),
-    node: z.string().optional(),
-    cursor: z.int(),
-    createdAt: time,
-    filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
-  })
-  .meta({ title: "AdminSession" });
+const sessionFields = {
+  id: z.string(),
+  groupId: z.string(),
+  kind: z.enum(sessionKinds),
+  owner: z.string().optional().describe("Whose it is; absent if nobody had to log in."),
+  isConnected: z.boolean(),
+  isSuspended: z.boolean(),
+  node: z.string().optional().describe("Address of the node of its connection; absent for a single process."),
+  cursor: z.int().describe("Every matching event up to this position is acknowledged."),
+  cursorBlock: z.int().describe("Block of the cursor."),
+  lag: z.int().describe("Matching events that are not acknowledged; one that two filters match counts twice."),
+  createdAt: time,
+  filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
+};
+
+export const adminSessionSchema = z.strictObject(sessionFields).meta({ title: "AdminSession" });
 export type AdminSession = z.output<typeof adminSessionSchema>;
+export const adminSessionDetailsSchema = z
+  .strictObject({
+    ...sessionFields,
+    waitingSince: time.optional().describe("Time of the block of the oldest event that is not acknowledged."),
+  })
+  .meta({ title: "AdminSessionDetails" });
+export type AdminSessionDetails = z.output<typeof adminSessionDetailsSchema>;
 export const adminSessionPageSchema = pageOf(adminSessionSchema, "AdminSessionPage");
 
 const topicFields = {

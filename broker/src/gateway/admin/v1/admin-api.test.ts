@@ -4,6 +4,8 @@ import formats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Broker } from "../../../engine/broker.ts";
 import type { AttemptOutcome } from "../../../ports/sink.ts";
+import { RecordingPeer } from "../../../engine/testing/recording-peer.ts";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { TestEngine } from "../../../engine/testing/test-engine.ts";
 import { serve, type Served } from "../../testing/serve.ts";
 
@@ -13,6 +15,8 @@ interface Answer {
   readonly type: string | null;
   readonly body: Readonly<Record<string, unknown>>;
 }
+
+const sessionFilter = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
 
 let engine: TestEngine;
 let server: Served;
@@ -144,14 +148,33 @@ describe("reads", () => {
     expect(body).toMatchObject({ items: [{ indexInBatch: 2 }, { indexInBatch: 1 }] });
   });
 
-  it("shows groups, nodes, blocks, sessions, figures and its own document", async () => {
+  it("finds sessions, and shows one with its filters and its lag", async () => {
+    const filters = [{ ...sessionFilter, filter: parseTopicFilter("+") }];
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, expiryMs: 60_000 } as const;
+    const peer = new RecordingPeer();
+    const rest = { windowMax: 10, will: undefined, onConnected: () => {} };
+    const attached = engine.broker.attach({ ...order, ...rest }, peer);
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    await attachment.subscribe(filters);
+    await engine.publish("together", "4");
+    const { id } = attachment.session;
+    const { body } = await call("GET", `/sessions/${id}`);
+    expect(body).toMatchObject({ id, kind: "MQTT", isConnected: true, lag: 1, filters: [{ topic: "+" }] });
+    expect(body["waitingSince"]).toMatch(/Z$/);
+    const listed = await call("GET", "/sessions?kind=MQTT&connected=true&lagMin=1&groupId=1");
+    expect(listed.body).toMatchObject({ items: [{ id, lag: 1, cursorBlock: expect.any(Number) }] });
+    for (const query of ["kind=Tail", "connected=false", "lagMin=2", "owner=nobody", "node=none:1"]) {
+      expect((await call("GET", `/sessions?${query}`)).body).toEqual({ items: [] });
+    }
+  });
+
+  it("shows groups, nodes, blocks, figures and its own document", async () => {
     expect((await call("GET", "/openapi.json")).body).toMatchObject({ openapi: "3.1.0" });
     expect((await call("GET", "/groups")).body).toMatchObject({ items: [{ groupId: "1", ready: true, rollBacks: 0 }] });
     expect((await call("GET", "/blocks?limit=1")).body).toMatchObject({
-      items: [{ isCut: false, batches: [{ topic: "together", firstSequence: 1, count: 3 }] }],
+      items: [{ isCut: false, batches: [{ topic: "together", firstSequence: 4, count: 1 }] }],
     });
     expect((await call("GET", "/nodes")).body).toEqual({ items: [{ isOwn: true }] });
-    expect((await call("GET", "/sessions")).body).toEqual({ items: [] });
     expect((await call("GET", "/figures")).body).toMatchObject({ intervalMs: 5_000 });
   });
 });
@@ -244,6 +267,12 @@ describe("failures", () => {
     ["GET /topics/orders%2Feu/events?from=OFFSET_FIRST", [400, 200001]],
     ["GET /topics/orders%2Feu/events?before=2023-13-01T00:00:00Z", [400, 200001]],
     ["GET /topics/orders%2Feu/events?after=1", [400, 200001]],
+    ["GET /sessions?cursor=zzz", [400, 200001]],
+    ["GET /sessions?kind=RESTful", [400, 200001]],
+    ["GET /sessions?connected=yes", [400, 200001]],
+    ["GET /sessions?groupId=9", [404, 200211]],
+    ["GET /sessions/nonsense", [400, 200001]],
+    ["GET /sessions/00000000-0000-4000-8000-00000000ffff", [404, 100508]],
     ["GET /events/1-2-3", [400, 100302]],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], {}],
     ["POST /subscriptions/00000000-0000-4000-8000-000000000001/replay", [400, 200001], { from: 1, other: 2 }],

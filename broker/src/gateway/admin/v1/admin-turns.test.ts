@@ -68,9 +68,9 @@ it("searches in turns, also for orders, and answers what is cheap meanwhile", as
   const gate = new Gate();
   const held: Operator = engine.running.operator;
   const operator = withCalls(held, {
-    listSessions: async (...call) => {
+    searchSessions: async (...call) => {
       await gate.pass();
-      return held.listSessions(...call);
+      return held.searchSessions(...call);
     },
     orderSubscriptions: async (...call) => {
       await gate.pass();

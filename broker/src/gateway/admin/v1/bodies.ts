@@ -7,6 +7,7 @@ import type {
   AdminNodes,
   AdminRole,
   AdminSession,
+  AdminSessionDetails,
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,
@@ -25,11 +26,13 @@ import type {
   GroupView,
   NodeView,
   OrderResult,
+  SessionDetails,
   SessionView,
   SubscriptionDetails,
   SubscriptionView,
 } from "../../../engine/operate/calls.ts";
 import type { PlacedEvent } from "../../../engine/placed-event.ts";
+import { nobody } from "../../../engine/access/caller.ts";
 import type { Role } from "../../../engine/access/role-table.ts";
 import { type Figure, figureIntervalMs } from "../../../engine/operate/figures.ts";
 import { toEventBody } from "../../shared/results.ts";
@@ -102,18 +105,25 @@ export function toOrderResult({ id, events, letters, test, error }: OrderResult,
   return { id, events, dryRun, error: { code, detail } };
 }
 
-export function toSession({ session, filters, isConnected, isSuspended, node }: SessionView): AdminSession {
+export function toSession({ session, filters, isConnected, isSuspended, node, lag }: SessionView): AdminSession {
   return {
     id: session.id,
     groupId: session.groupId,
     kind: session.protocol,
+    ...(session.principal !== nobody && { owner: session.principal }),
     isConnected,
     isSuspended,
     ...(node !== undefined && { node }),
     cursor: session.cursor,
+    cursorBlock: blockOf(session.cursor),
+    lag,
     createdAt: toTime(session.createdAt),
     filters: filters.map(({ id, filter, qos }) => ({ id, topic: filter, qos })),
   };
+}
+
+export function toSessionDetails({ waitingSince, ...view }: SessionDetails): AdminSessionDetails {
+  return { ...toSession(view), ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }) };
 }
 
 export function toTopic(topic: Topic): AdminTopic {

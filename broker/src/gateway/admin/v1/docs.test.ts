@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { RecordingPeer } from "../../../engine/testing/recording-peer.ts";
 import { TestEngine } from "../../../engine/testing/test-engine.ts";
 import { parseCurl } from "../../testing/curl.ts";
 import { serve, type Served } from "../../testing/serve.ts";
@@ -20,6 +22,7 @@ beforeAll(async () => {
   engine.sink.receive("http://picky.example/hook", () => ({ status: "failed", reason: "answered 422" }));
   const options = { onFailure: "skip", attemptsMax: 1 };
   await engine.subscribe("orders/eu", { url: "http://picky.example/hook", options });
+  await attach();
   await engine.publish("orders/eu", "1");
   await engine.publish("orders/eu", "2");
   await engine.clock.advance(1_000);
@@ -29,6 +32,17 @@ afterAll(async () => {
   await server.close();
   await engine.stop();
 });
+
+async function attach(): Promise<void> {
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, expiryMs: 60_000 } as const;
+  const rest = { windowMax: 10, will: undefined, onConnected: () => {} };
+  const [attachment] = await Promise.all([
+    engine.broker.attach({ ...order, ...rest }, new RecordingPeer()),
+    engine.clock.settle(),
+  ]);
+  const filter = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await attachment.subscribe([{ ...filter, filter: parseTopicFilter("orders/+") }]);
+}
 
 async function answerTo(command: string): Promise<unknown> {
   const { url, init } = parseCurl(command);

@@ -7,6 +7,8 @@ import {
   orderNames,
   pageLimitDefault,
   quote,
+  sessionKinds,
+  webhookKinds,
 } from "@stele/wire";
 import type { Caller } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
@@ -17,6 +19,7 @@ import type {
   PageCall,
   PlaceOrder,
   SearchCall,
+  SessionsCall,
   SubscriptionOrder,
 } from "../../../engine/operate/calls.ts";
 import type { Operator } from "../../../engine/operate/operator.ts";
@@ -32,6 +35,7 @@ import {
   toOrderResult,
   toRole,
   toSession,
+  toSessionDetails,
   toSubscription,
   toSubscriptionDetails,
   toTopic,
@@ -64,7 +68,9 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
   listDeadLetters: async ({ operator, caller, params, query }) =>
     toPage(await operator.listDeadLetters(caller, nameOf(params, "id"), pageOf(query)), toDeadLetter),
   listSessions: async ({ operator, caller, query }) =>
-    toPage(await operator.listSessions(caller, pageOf(query)), toSession),
+    toPage(await operator.searchSessions(caller, toSessionSearch(query), pageOf(query)), toSession),
+  getSession: async ({ operator, caller, params }) =>
+    toSessionDetails(await operator.getSession(caller, nameOf(params, "id"))),
   listTopics: async ({ operator, caller, query }) => {
     const { groupId, prefix, filter } = query;
     return toPage(await operator.searchTopics(caller, { groupId, prefix, filter }, pageOf(query)), toTopic);
@@ -170,8 +176,14 @@ function toBound(query: AdminQuery, name: "from" | "before"): EventBound | undef
 }
 
 function toSearch(query: AdminQuery): SearchCall {
-  const { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin } = query;
+  const { groupId, state, topic, prefix, host, owner, node, lagMin, failingMsMin } = query;
+  const kind = webhookKinds.find((known) => known === query.kind);
   return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin };
+}
+
+function toSessionSearch(query: AdminQuery): SessionsCall {
+  const { groupId, connected: isConnected, owner, node, lagMin } = query;
+  return { groupId, kind: sessionKinds.find((known) => known === query.kind), isConnected, owner, node, lagMin };
 }
 
 function pageOf({ cursor, limit = pageLimitDefault }: AdminQuery): PageCall {
