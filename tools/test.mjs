@@ -57,6 +57,8 @@ const pythonClients = {
   "cloudevents 2": "import cloudevents.core.formats.json",
   standardwebhooks: "import standardwebhooks",
   "openapi-python-client": "import openapi_python_client",
+  "openapi-generator-cli, with urllib3, python-dateutil and pydantic,":
+    "import openapi_generator_cli, urllib3, dateutil, pydantic",
 };
 for (const [name, statement] of Object.entries(pythonClients)) {
   if (spawnSync(process.env.CHECKS_PYTHON ?? "python3", ["-c", statement]).status === 0) continue;

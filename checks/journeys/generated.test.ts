@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { findProgram } from "../harness/find-program.ts";
 import { canImport } from "../harness/python.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
@@ -11,20 +12,39 @@ import { embeddedWorld } from "../harness/world.ts";
 
 const run = promisify(execFile);
 const python = process.env["CHECKS_PYTHON"] ?? "python3";
-const script = fileURLToPath(new URL("generated/use_client.py", import.meta.url));
+const hasJava = process.env["CHECKS_JAVA"] === "required" || findProgram("java") !== undefined;
 const running = useWorld(embeddedWorld);
 
-it.runIf(canImport("import openapi_python_client"))(
-  "openapi-python-client makes a client that opens, publishes and reads, and tells results from failures",
-  async () => {
-    using folder = createTempFolder();
-    const { client, broker } = running();
-    const document = join(folder.path, "openapi.json");
-    writeFileSync(document, (await client.http.send({ method: "GET", path: "/openapi.json" })).text);
-    const words = ["generate", "--path", document, "--output-path", "stele_client", "--meta", "none"];
-    const options = { cwd: folder.path, env: { ...process.env, PYTHONUTF8: "1" } };
-    await run(python, ["-m", "openapi_python_client", ...words], options);
-    const { stdout } = await run(python, [script, broker.url], options);
-    expect(stdout).toBe("done\n");
+/** Each makes the package `stele_client` in the current folder of `openapi.json` there. */
+const generators = [
+  {
+    name: "openapi-python-client",
+    canRun: canImport("import openapi_python_client"),
+    program: ["-m", "openapi_python_client"],
+    words: ["generate", "--path", "openapi.json", "--output-path", "stele_client", "--meta", "none"],
+    script: "generated/use_openapi_python_client.py",
   },
-);
+  {
+    name: "openapi-generator",
+    canRun: hasJava && canImport("import openapi_generator_cli"),
+    program: ["-c", "from openapi_generator_cli import cli; cli()"],
+    words: ["generate", "-i", "openapi.json", "-o", ".", "-g", "python", "--package-name", "stele_client"],
+    script: "generated/use_openapi_generator.py",
+  },
+];
+
+for (const { name, canRun, program, words, script } of generators) {
+  it.runIf(canRun)(
+    `${name} makes a client that opens, publishes and reads, and tells results from failures`,
+    async () => {
+      using folder = createTempFolder();
+      const { client, broker } = running();
+      const { text } = await client.http.send({ method: "GET", path: "/openapi.json" });
+      writeFileSync(join(folder.path, "openapi.json"), text);
+      const options = { cwd: folder.path, env: { ...process.env, PYTHONUTF8: "1" } };
+      await run(python, [...program, ...words], options);
+      const { stdout } = await run(python, [fileURLToPath(new URL(script, import.meta.url)), broker.url], options);
+      expect(stdout).toBe("done\n");
+    },
+  );
+}

@@ -26,7 +26,7 @@ describe("the OpenAPI document", () => {
     const { get, post } = openApi.paths[restPathOf(name)];
     expect(get.responses[200].content["application/json"].schema.oneOf).toHaveLength(2);
     expect(post.responses).toEqual(get.responses);
-    expect(Object.keys(post.requestBody.content)).toEqual(["application/x-www-form-urlencoded", "application/json"]);
+    expect(Object.keys(post.requestBody.content)).toEqual(["application/json", "application/x-www-form-urlencoded"]);
     const named = get.parameters.map((parameter: { name: string }) => parameter.name);
     const expected = Object.keys(operations[name].restParams.shape);
     expect(named).toEqual(

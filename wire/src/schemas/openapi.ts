@@ -133,8 +133,9 @@ function toRequestBody(operation: Operation, options: DocumentOptions) {
     properties: { ...form.properties, ...(operation.hasExtensions ? { extensions: toExtensionsObject(options) } : {}) },
     additionalProperties: false,
   };
+  // JSON first: openapi-generator takes the first one, and a form cannot carry the extensions by its properties.
   return {
-    content: { "application/x-www-form-urlencoded": { schema: form }, "application/json": { schema: json } },
+    content: { "application/json": { schema: json }, "application/x-www-form-urlencoded": { schema: form } },
   };
 }
 
