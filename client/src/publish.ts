@@ -5,7 +5,7 @@ import { pause } from "./lib/backoff.ts";
 import type { CallOptions } from "./options.ts";
 import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
 import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
-import { SteleError, transactionTimeout } from "./stele-error.ts";
+import { afterDoubtfulTry, SteleError, transactionTimeout } from "./stele-error.ts";
 
 /** Content of an event: bytes (a buffer, or a view of one) as they are, text as UTF-8, anything else as JSON with the extension `svc-format`. */
 export type Content = string | ArrayBuffer | ArrayBufferView | object;
@@ -87,16 +87,18 @@ async function publishBatch(
   options: CallOptions,
 ): Promise<readonly PublishOutcome[]> {
   const outcomes = new Map<RpcCall, PublishOutcome>();
+  const doubtful = new Set<RpcCall>();
   let open = calls;
   for (let tries = 0; open.length > 0; tries += 1) {
     options.signal?.throwIfAborted();
     const failed: SteleError[] = [];
     const answers = await ask(door, open, options);
     open = open.filter((call, index) => {
-      const outcome = toOutcome(call, answers[index]);
+      const outcome = withDoubt(toOutcome(call, answers[index]), doubtful.has(call));
       outcomes.set(call, outcome);
       if (outcome.status === "published" || tries >= retries || !mayRepeat(outcome.error, isNamed(call))) return false;
       failed.push(outcome.error);
+      if (!outcome.error.wasRefused) doubtful.add(call);
       return true;
     });
     if (open.length > 0) await pause(Math.max(...failed.map((error) => toPauseMs(error, tries))), options.signal);
@@ -123,6 +125,11 @@ function toOutcome(call: RpcCall, answer: RpcOutcome | undefined): PublishOutcom
     if (!(error instanceof SteleError)) throw error;
     return { status: "failed", topic, error };
   }
+}
+
+function withDoubt(outcome: PublishOutcome, isDoubtful: boolean): PublishOutcome {
+  if (outcome.status === "published" || !isDoubtful) return outcome;
+  return { ...outcome, error: afterDoubtfulTry(outcome.error) };
 }
 
 function toPublished(result: unknown): Published {

@@ -1,5 +1,5 @@
 import { type Backoff, pause, pauseMs } from "./lib/backoff.ts";
-import { SteleError } from "./stele-error.ts";
+import { afterDoubtfulTry, SteleError } from "./stele-error.ts";
 
 export const retriesDefault = 4;
 const backoff: Backoff = { baseMs: 200, maxMs: 10_000 };
@@ -18,20 +18,23 @@ export async function withRetries<Result>(
   attempt: () => Promise<Result>,
   { retries, isRepeatable, signal }: RetryOptions,
 ): Promise<Result> {
+  let isDoubtful = false;
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted();
     try {
       return await attempt();
     } catch (error) {
-      if (tries >= retries || !mayRepeat(error, isRepeatable)) throw error;
+      if (!(error instanceof SteleError)) throw error;
+      if (tries >= retries || !mayRepeat(error, isRepeatable)) throw isDoubtful ? afterDoubtfulTry(error) : error;
+      isDoubtful ||= !error.wasRefused;
       await pause(toPauseMs(error, tries), signal);
     }
   }
 }
 
 /** Whether the same call may be repeated after this error. */
-export function mayRepeat(error: unknown, isRepeatable: boolean): error is SteleError {
-  return error instanceof SteleError && error.retry && (isRepeatable || error.wasRefused);
+export function mayRepeat({ retry, wasRefused }: SteleError, isRepeatable: boolean): boolean {
+  return retry && (isRepeatable || wasRefused);
 }
 
 /** How long to wait after the failure of try `tries + 1`. */

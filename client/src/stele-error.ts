@@ -22,7 +22,7 @@ export class SteleError extends Error {
   readonly retryAfterMs: number | undefined;
   /** What to do, for people. */
   readonly hints: readonly string[];
-  /** True if the call surely changed nothing, so that any call may be repeated. */
+  /** True if the call surely changed nothing, in none of its tries, so that any call may be repeated. */
   readonly wasRefused: boolean;
 
   constructor(message: string, options: SteleErrorOptions) {
@@ -55,13 +55,24 @@ export const retryableCodes: ReadonlySet<number> = new Set([
   overQuota,
 ]);
 
+/** Codes of the service, above those of the caller's faults, that refuse a call: 200001 a parameter, 200211 the group. */
+const refusalCodes: ReadonlySet<number> = new Set([200001, 200211, busy, overQuota]);
+const serviceCodesFrom = 200_000;
+
 /** The error for a code that the broker answered. */
 export function toFailure(
   { code, message }: { readonly code: number; readonly message: string },
   options: Partial<SteleErrorOptions> = {},
 ): SteleError {
-  const wasRefused = code === busy || code === overQuota;
+  const wasRefused = code < serviceCodesFrom || refusalCodes.has(code);
   return new SteleError(message, { code, wasRefused, ...options, retry: options.retry ?? retryableCodes.has(code) });
+}
+
+/** The same error where an earlier try of the call may have had its effect. */
+export function afterDoubtfulTry(error: SteleError): SteleError {
+  if (!error.wasRefused) return error;
+  const { message, code, retry, retryAfterMs, hints, cause } = error;
+  return new SteleError(message, { code, retry, retryAfterMs, hints, cause, wasRefused: false });
 }
 
 /** The error for an answer that no broker of this interface gives. */
