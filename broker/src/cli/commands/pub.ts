@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Publication, PublishOutcome, Stele } from "@stele/client";
+import type { Publication, PublishOutcome, Stele, SteleError } from "@stele/client";
 import type { Command } from "commander";
 import { fromCloudEvent } from "../cloud-event.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
@@ -24,7 +24,9 @@ interface PubFlags {
 interface OutcomeRow {
   readonly topic: string;
   readonly eventId?: string;
-  readonly error?: { readonly code: number | undefined; readonly message: string; readonly retry: boolean };
+  readonly error?: Pick<SteleError, "code" | "message" | "retry" | "wasRefused">;
+  /** The key of an event that may be on the chain or not: with it, a person can repeat the event. */
+  readonly once?: string | undefined;
 }
 
 const outcomeColumns: readonly Column<OutcomeRow>[] = [
@@ -32,9 +34,15 @@ const outcomeColumns: readonly Column<OutcomeRow>[] = [
   { title: "TOPIC", of: ({ topic }) => topic, width: 20 },
   {
     title: "FAILED",
-    of: ({ error }) => (error === undefined ? undefined : `${error.code ?? ""} ${error.message}`.trim()),
+    of: ({ error, once }) => (error === undefined ? undefined : describe(error, once)),
   },
 ];
+
+function describe({ code, message, wasRefused }: NonNullable<OutcomeRow["error"]>, once: string | undefined): string {
+  const failure = code === undefined ? message : `${code} ${message}`;
+  if (wasRefused) return failure;
+  return `unknown: ${failure}${once === undefined ? "" : `; repeat it with --once ${once}`}`;
+}
 
 export function definePub(program: Command, io: CliIo): void {
   define<PubFlags>(program, io, {
@@ -60,13 +68,9 @@ export function definePub(program: Command, io: CliIo): void {
     run: async ({ stele, output, signal }, { words: [topic, content], flags }) => {
       checkCall({ topic, content }, flags);
       if (flags.open && topic !== undefined) await stele.open(topic, { signal });
-      let failed = 0;
-      const outcomes = toRows(
-        publishAll(stele, toPublications({ topic, content }, flags, io), signal),
-        () => (failed += 1),
-      );
-      const count = await output.rows(outcomes, outcomeColumns, { isLive: content === undefined || flags.count > 1 });
-      if (failed > 0) throw new CommandFailed(`${failed} of ${count} events were not published`);
+      const rows = new Rows(publishAll(stele, toPublications({ topic, content }, flags, io), signal));
+      await output.rows(rows, outcomeColumns, { isLive: content === undefined || flags.count > 1 });
+      rows.check(flags.once !== undefined);
     },
   });
 }
@@ -132,23 +136,65 @@ function* repeat(
   }
 }
 
+interface Outcome {
+  readonly outcome: PublishOutcome;
+  readonly key: string | undefined;
+}
+
+/** Random keys are made here: the client does not say them. */
 async function* publishAll(
   stele: Stele,
   groups: AsyncIterable<readonly Publication[]>,
   signal: AbortSignal,
-): AsyncGenerator<PublishOutcome> {
-  for await (const publications of groups) yield* await stele.publishMany(publications, { signal });
+): AsyncGenerator<Outcome> {
+  for await (const group of groups) {
+    const keys = group.map(({ once }) => (once === true ? randomUUID() : once || undefined));
+    const publications = group.map((publication, index) => ({ ...publication, once: keys[index] }));
+    const outcomes = await stele.publishMany(publications, { signal });
+    yield* outcomes.map((outcome, index) => ({ outcome, key: keys[index] }));
+  }
 }
 
-async function* toRows(outcomes: AsyncIterable<PublishOutcome>, onFailed: () => void): AsyncGenerator<OutcomeRow> {
-  for await (const outcome of outcomes) {
-    const { topic } = outcome;
-    if (outcome.status === "published") {
-      yield { topic, eventId: outcome.eventId };
-    } else {
-      const { code, message, retry } = outcome.error;
-      onFailed();
-      yield { topic, error: { code, message, retry } };
+/** The rows of outcomes, and how many failed. */
+class Rows implements AsyncIterable<OutcomeRow> {
+  readonly #outcomes: AsyncIterable<Outcome>;
+  #count = 0;
+  #refused = 0;
+  #unknown = 0;
+
+  constructor(outcomes: AsyncIterable<Outcome>) {
+    this.#outcomes = outcomes;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<OutcomeRow> {
+    for await (const { outcome, key } of this.#outcomes) {
+      this.#count += 1;
+      yield outcome.status === "published" ? toPublishedRow(outcome) : this.#toFailedRow(outcome, key);
     }
   }
+
+  /** @throws CommandFailed unless all events were published. */
+  check(haveKeys: boolean): void {
+    const of = `of ${this.#count} events`;
+    const advice = haveKeys
+      ? "repeat each with the key of its row, and it comes once"
+      : "look at the topic before you publish them again";
+    const parts = [
+      ...(this.#refused > 0 ? [`${this.#refused} ${of} were not published`] : []),
+      ...(this.#unknown > 0 ? [`${this.#unknown} ${of} may be on the chain or not: ${advice}`] : []),
+    ];
+    if (parts.length > 0) throw new CommandFailed(parts.join("; "));
+  }
+
+  #toFailedRow({ topic, error }: Extract<PublishOutcome, { readonly status: "failed" }>, key: string | undefined) {
+    const { code, message, retry, wasRefused } = error;
+    const row = { topic, error: { code, message, retry, wasRefused } };
+    if (wasRefused) this.#refused += 1;
+    else this.#unknown += 1;
+    return wasRefused ? row : { ...row, once: key };
+  }
+}
+
+function toPublishedRow({ topic, eventId }: Extract<PublishOutcome, { readonly status: "published" }>): OutcomeRow {
+  return { topic, eventId };
 }

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { Stele } from "@stele/client";
+import { describe, expect, it } from "vitest";
+import { callStele, type CommandOptions, type CommandRun } from "../harness/stele-command.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+const running = useWorld(embeddedWorld);
+const stele = (): Stele => new Stele({ url: running().broker.url });
+
+async function pub(args: readonly string[], options: Pick<CommandOptions, "input"> & { url?: string } = {}) {
+  using folder = createTempFolder();
+  const { url = running().broker.url, ...input } = options;
+  return callStele(["pub", ...args], { ...input, env: { STELE_URL: url, HOME: folder.path } });
+}
+
+/** The objects of `-o ndjson`. */
+function rowsOf({ stdout }: CommandRun): readonly Record<string, unknown>[] {
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>); // As the command has it.
+}
+
+/** Passes one request on, loses its answer, and listens no longer. */
+async function losingProxy(): Promise<string> {
+  const server = createServer((request, response) => {
+    server.close();
+    void passOn(request).finally(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function passOn(request: IncomingMessage): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  await fetch(`${running().broker.url}${request.url}`, { method: "POST", headers, body: await buffer(request) });
+}
+
+describe("stele pub, when the answer is lost and nothing listens any more", () => {
+  it("says that it is not known, and the key that repeats each event once", async () => {
+    await stele().open("lost");
+    const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await losingProxy() });
+    expect(run).toMatchObject({
+      code: 1,
+      stderr:
+        "stele: 2 of 2 events may be on the chain or not: repeat each with the key of its row, and it comes once\n",
+    });
+    const rows = rowsOf(run);
+    expect(rows).toMatchObject([{ error: { wasRefused: false } }, { error: { wasRefused: false } }]);
+    for (const [index, { once: key }] of rows.entries()) {
+      expect(await pub(["lost", String(index + 1), "--once", String(key)])).toMatchObject({ code: 0 });
+    }
+    expect(await stele().state("lost")).toMatchObject({ sequenceNumber: 2 });
+  });
+
+  it("advises to look first without keys", async () => {
+    await stele().open("unnamed");
+    const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await losingProxy() });
+    expect(code).toBe(1);
+    expect(stdout).toContain("unknown: http://127.0.0.1");
+    expect(stderr).toContain("1 of 1 events may be on the chain or not: look at the topic");
+  });
+});
