@@ -67,3 +67,23 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
     } satisfies Partial<SteleError>);
   });
 });
+
+describe("many events", () => {
+  const bodyBytesMax = 1024 ** 2;
+
+  it.each([
+    ["contents", { content: "x".repeat(900) }],
+    ["extensions beyond ASCII", { content: "x", extensions: { "svc-n": "事".repeat(600) } }],
+    ["extensions that JSON escapes", { content: "x", extensions: { "svc-n": "\u0001".repeat(300) } }],
+  ])("with long %s go in requests that a broker takes", async (_what, publication) => {
+    const bodies: number[] = [];
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      bodies.push((await new Request(input, init).arrayBuffer()).byteLength);
+      throw closed;
+    };
+    const publications = Array.from({ length: 1_000 }, () => ({ topic: "t", ...publication }));
+    await new Stele({ url, fetch, retries: 0 }).publishMany(publications);
+    expect(bodies.length).toBeGreaterThan(1);
+    expect(Math.max(...bodies)).toBeLessThan(bodyBytesMax);
+  });
+});

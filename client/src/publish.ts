@@ -39,8 +39,8 @@ export type PublishOutcome =
 
 /** Events of one request: the most that a broker takes. */
 const batchEventsMax = 1_000;
-/** Characters of one request, unless it has a single event; a broker takes 1 MiB unless it is set otherwise. */
-const batchCharactersMax = 786_432;
+/** Bytes of one request, unless it has a single event; a broker takes 1 MiB unless it is set otherwise. */
+const batchBytesMax = 786_432;
 /** Extension that says what a content is. */
 const formatKey = "svc-format";
 const encoder = new TextEncoder();
@@ -175,15 +175,15 @@ function isNamed({ params }: RpcCall): boolean {
 
 function* toBatches(calls: readonly RpcCall[]): Generator<readonly RpcCall[]> {
   let batch: RpcCall[] = [];
-  let characters = 0;
+  let bytes = 0;
   for (const call of calls) {
-    const length = JSON.stringify(call).length + 32; // The rest of its message.
-    if (batch.length === batchEventsMax || (batch.length > 0 && characters + length > batchCharactersMax)) {
+    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // The rest of its message.
+    if (batch.length === batchEventsMax || (batch.length > 0 && bytes + callBytes > batchBytesMax)) {
       yield batch;
-      [batch, characters] = [[], 0];
+      [batch, bytes] = [[], 0];
     }
     batch.push(call);
-    characters += length;
+    bytes += callBytes;
   }
   if (batch.length > 0) yield batch;
 }
