@@ -1,9 +1,12 @@
-import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { openDatabase } from "./open-database.ts";
+import { setImmediate as afterFinalizers } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openDatabase, type OwnedDatabase } from "./open-database.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -35,4 +38,47 @@ it("opens a file whose creation a power loss cut short, and rolls the transactio
   } finally {
     close();
   }
+});
+
+const collectGarbage = createGarbageCollection();
+
+function createGarbageCollection(): () => void {
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc") as () => void; // The flag defines it, for new contexts.
+}
+
+/** Makes a database whose log holds its newest row: as a kill leaves it. */
+async function killed(file: string): Promise<void> {
+  const source = join(folder, "live.sqlite");
+  const { database, close } = await openDatabase(source);
+  database.exec("CREATE TABLE rows (content BLOB)");
+  copyFileSync(source, file);
+  copyFileSync(`${source}-wal`, `${file}-wal`);
+  close();
+}
+
+describe("a file that is closed as it was", () => {
+  const ends: readonly (readonly [string, (owned: OwnedDatabase) => void])[] = [
+    ["closed by a refused start", ({ close }) => close({ keepsLog: true })],
+    ["left by a start that ended halfway", () => undefined],
+  ];
+
+  it.each(ends)("keeps its log if %s, and its last statement is collected after all else", async (_, end) => {
+    const file = join(folder, "chain.sqlite");
+    await killed(file);
+    const before = [file, `${file}-wal`].map((path) => readFileSync(path));
+    const statements = new Set<StatementSyncInstance>();
+    const refuse = async (): Promise<void> => {
+      const owned = await openDatabase(file);
+      statements.add(owned.database.prepare("SELECT * FROM rows"));
+      end(owned);
+    };
+    await refuse();
+    for (let round = 0; round < 2; round += 1) {
+      collectGarbage();
+      await afterFinalizers();
+      statements.clear();
+    }
+    expect([file, `${file}-wal`].map((path) => readFileSync(path))).toEqual(before);
+  });
 });

@@ -35,6 +35,7 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
     const logBytes = (): number => sizeOf(`${file}-wal`);
     return { database, logBytes, close: (options) => closeAll({ database, guard, lock }, options) };
   } catch (cause) {
+    if (guard !== undefined) closeGuard(guard);
     lock?.close();
     throw cause;
   }
@@ -78,6 +79,9 @@ interface OpenFiles {
   readonly lock: DatabaseSyncInstance | undefined;
 }
 
+/** Guards that are open. Garbage collection closes a database that nothing refers to, and a guard perhaps before the writer. */
+const guards = new Set<DatabaseSyncInstance>();
+
 /**
  * Whoever closes a database last copies the log into it and deletes the log. A reader that closes after the writer prevents that, and copies
  * nothing itself. A new file needs none. Nor does one whose creation was cut short: it has a rollback journal and no log yet, and only a writer may roll back.
@@ -85,16 +89,23 @@ interface OpenFiles {
 async function openGuard(file: string): Promise<DatabaseSyncInstance | undefined> {
   if (sizeOf(file) === 0) return undefined;
   if (sizeOf(`${file}-journal`) > 0 && sizeOf(`${file}-wal`) === 0) return undefined;
-  return openConfigured(file, ["SELECT count(*) FROM sqlite_schema"], { readOnly: true });
+  const guard = await openConfigured(file, ["SELECT count(*) FROM sqlite_schema"], { readOnly: true });
+  guards.add(guard);
+  return guard;
+}
+
+function closeGuard(guard: DatabaseSyncInstance): void {
+  guards.delete(guard);
+  guard.close();
 }
 
 /**
  * The lock goes last: until then nobody else may write. A guard that is needed stays open until the thread ends, since statements that are not
- * collected yet keep the database open after its close.
+ * collected yet keep the database open after its close. The end of a thread closes what was opened last first, so the guard after the writer.
  */
 function closeAll({ database, guard, lock }: OpenFiles, { keepsLog = false }: CloseOptions = {}): void {
   try {
-    if (!keepsLog) guard?.close();
+    if (!keepsLog && guard !== undefined) closeGuard(guard);
     database.close();
   } finally {
     lock?.close();
