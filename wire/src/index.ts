@@ -123,3 +123,4 @@ export {
   topicPageSchema,
   topicStateSchema,
 } from "./schemas/results.ts";
+export { isTimestamp, parseDateTime, parseTime } from "./times/parse-time.ts";

@@ -1,7 +1,6 @@
-import { BrokerError, isBrokerError, parseEventId, quote } from "@stele/wire";
+import { BrokerError, isBrokerError, parseEventId, parseTime, quote } from "@stele/wire";
 import { blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { parseTime } from "../../lib/parse-time.ts";
 import { reorganisationBlocksMax } from "../../ports/store.ts";
 import type { StartPosition, TailOrder, TailStart } from "../broker.ts";
 import type { Group } from "../group.ts";

@@ -97,6 +97,7 @@ describe("a tail begins", () => {
     expect(await codeOf(tail({ after: `${digest}-9-${block}` }))).toBe(100303);
     expect(await codeOf(tail({ after: `${digest}-9-99999` }))).toBe(100304);
     expect(await codeOf(tail({ after: "2026-99-99T00:00:00Z" }))).toBe(200001);
+    expect(await codeOf(tail({ after: "2026-02-31T00:00:00Z" }))).toBe(200001);
     expect(await codeOf(tail({ filters: ["a/#/b"] }))).toBe(100109);
     expect(await codeOf(tail({ groupId: "other" }))).toBe(200211);
   });

@@ -6,6 +6,7 @@ import {
   type OrderName,
   orderNames,
   pageLimitDefault,
+  parseDateTime,
   quote,
   sessionKinds,
   webhookKinds,
@@ -158,14 +159,11 @@ function toChange({ rotationSeconds, format, batch, ...change }: Omit<OrderBody,
   return { ...change, rotationMs, form: format, batchEvents: batch };
 }
 
-const isoTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
-
 function toPlace(text: string | number): PlaceOrder {
   if (typeof text === "number") return { sequence: text };
-  if (!isoTime.test(text)) return text;
-  const time = Date.parse(text);
-  if (Number.isNaN(time)) throw parameterError("there is no such time");
-  return { time };
+  const time = parseDateTime(text);
+  if (Number.isNaN(time)) throw parameterError(`there is no time ${quote(text)}`);
+  return time === undefined ? text : { time };
 }
 
 function toBound(query: AdminQuery, name: "from" | "before"): EventBound | undefined {
