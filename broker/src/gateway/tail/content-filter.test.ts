@@ -89,6 +89,38 @@ test.each([
   expect(() => ContentFilter.parse(text)).toThrow(reason);
 });
 
+test.each([
+  ["0.1", true],
+  ["1.250e+1", true],
+  ["-0.0", true],
+  ["1e-7", true],
+  ["123e-9", true],
+  ["5e-324", true],
+  ["1e15", true],
+  ["9007199254740991", true],
+  ["-9007199254740991", true],
+  ["9007199254740992", false],
+  ["9007199254740993", false],
+  ["-9007199254740993", false],
+  ["0.1000000000000000055", false],
+  ["4503599627370496.2", false],
+  ["1e16", false],
+  ["1e400", false],
+  ["1e-400", false],
+])("takes the number %s: %s", (text, isTaken) => {
+  const parse = (): ContentFilter => ContentFilter.parse(`$ == ${text}`);
+  if (isTaken) expect(parse().matches(toEvent(text))).toBe(true);
+  else expect(parse).toThrow(`"filter" has the number "${text}"`);
+});
+
+test("an integer beyond 2^53 matches none of its neighbours", () => {
+  const filter = ContentFilter.parse("$.n == 9007199254740991");
+  expect(filter.matches(toEvent('{"n":9007199254740991}'))).toBe(true);
+  for (const n of ["9007199254740990", "9007199254740992", "9007199254740993"]) {
+    expect(filter.matches(toEvent(`{"n":${n}}`))).toBe(false);
+  }
+});
+
 test("has a longest text and a highest number of conditions", () => {
   expect(() => ContentFilter.parse(`$.a == '${"x".repeat(filterCharactersMax)}'`)).toThrow("characters, at most");
   const conditions = Array.from({ length: filterConditionsMax + 1 }, () => "$.a == 1");

@@ -145,9 +145,19 @@ class FilterParser {
   #literal(): Literal {
     const text = this.#string();
     if (text !== undefined) return text;
-    const plain = this.#take(word)?.[0] ?? this.#take(number)?.[0];
-    if (plain === undefined) throw this.#fault('a JSON string, number, "true", "false" or "null"');
-    return JSON.parse(plain) as Literal; // Both patterns are of JSON literals.
+    const plain = this.#take(word)?.[0];
+    if (plain !== undefined) return JSON.parse(plain) as Literal; // The pattern is of JSON literals.
+    return this.#number();
+  }
+
+  #number(): number {
+    const found = this.#take(number)?.[0];
+    if (found === undefined) throw this.#fault('a JSON string, number, "true", "false" or "null"');
+    const value = Number(found);
+    if (isExact(found, value)) return value;
+    throw parameterError(
+      `"filter" has the number ${quote(found)}: it is beyond 2^53, or has more digits than a double keeps`,
+    );
   }
 
   #string(): string | undefined {
@@ -184,4 +194,19 @@ class FilterParser {
 function toDoubleQuoted(text: string): string {
   const replaced = text.replaceAll(/\\.|"/gs, (found) => (found === '"' ? '\\"' : found === "\\'" ? "'" : found));
   return `"${replaced}"`;
+}
+
+/** A content is read as doubles: an integer from 2^53 on would match its neighbours. */
+function isExact(text: string, value: number): boolean {
+  return Math.abs(value) <= Number.MAX_SAFE_INTEGER && toDecimal(text) === toDecimal(String(value));
+}
+
+/** The digits without zeros at the ends, and their power of ten: equal for two texts of one number, but for its sign. */
+function toDecimal(text: string): string {
+  const [mantissa = "", exponent = "0"] = text.toLowerCase().split("e");
+  const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".");
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  if (significant === "") return "0";
+  return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }

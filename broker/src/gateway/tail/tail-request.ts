@@ -45,7 +45,7 @@ export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "ur
     topics,
     after: query.get("after") ?? undefined,
     lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
-    filter: filter === null || filter.trim() === "" ? undefined : ContentFilter.parse(filter),
+    filter: filter === null ? undefined : ContentFilter.parse(filter),
     framing: framingOf(headers.accept),
     format: formatOf(query.get("format")),
   };
