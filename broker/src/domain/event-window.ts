@@ -38,6 +38,11 @@ export class EventWindow<Entry extends WindowEntry = WindowEntry> {
     return this.#entries[this.#start];
   }
 
+  /** In ascending position. */
+  entries(): readonly Entry[] {
+    return this.#entries.slice(this.#start);
+  }
+
   add(entry: Entry): void {
     this.#entries.push(entry);
   }

@@ -21,7 +21,7 @@ export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
 export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
   const { access, feedPartsOf, findMember, troubles } = options;
   const partsOf = perKey((groupId: GroupId) => ({ ...options, logger: options.logger.child({ groupId }) }));
-  return (subscription) => {
+  return (subscription, ahead) => {
     const { id, groupId, filter, cursor, owner, delivery } = subscription;
     const mayReceive = access.receiverOf(subscription);
     const feed = new Feed({
@@ -38,6 +38,7 @@ export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactor
       {
         subscription,
         feed,
+        ahead,
         mayStart,
         mayReceive,
         turn: access.callbackTurnOf(subscription),

@@ -3,6 +3,7 @@ import type { NodeId } from "../../domain/node.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Claim, Coordinator } from "../../ports/coordinator.ts";
+import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Ownership } from "../subscribe/ownership.ts";
 import { pause } from "../../lib/pause.ts";
@@ -54,8 +55,8 @@ export class Claims implements Ownership {
     return this.#options.member.isLive(owner);
   }
 
-  begin(subscription: CallbackSubscription): void {
-    this.#options.deliveries.begin(subscription);
+  begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void {
+    this.#options.deliveries.begin(subscription, ahead);
   }
 
   async #membership(signal: AbortSignal): Promise<Membership> {

@@ -11,6 +11,7 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Holding } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
+import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
@@ -105,8 +106,8 @@ export class Deliveries {
   }
 
   /** Starts delivery of a subscription whose row was read or inserted under the same hold of `changes`. */
-  begin(subscription: CallbackSubscription): void {
-    if (this.#mayBegin(subscription)) this.#options.workers.add(subscription);
+  begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void {
+    if (this.#mayBegin(subscription)) this.#options.workers.add(subscription, ahead);
     else this.lookSoon();
   }
 

@@ -2,15 +2,12 @@ import { type DeadLetter, toLetterReason } from "../../domain/dead-letter.ts";
 import type { Event } from "../../domain/event.ts";
 import { type EventEnd, EventWindow, type WindowEntry } from "../../domain/event-window.ts";
 import { before, type Position } from "../../domain/position.ts";
-import type { TenantNames } from "../../domain/tenant-names.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
-import type { CallbackSubscription, Failure, SubscriptionId } from "../../domain/subscription.ts";
-import { Cancellation, type CancelSignal } from "../../lib/cancellation.ts";
+import type { Failure, SubscriptionId } from "../../domain/subscription.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { CallbackTarget } from "../../ports/sink.ts";
 import type { Progress, Store } from "../../ports/store.ts";
-import type { OriginSource } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Troubles } from "../integrity/troubles.ts";
@@ -23,7 +20,9 @@ import {
   pauseAfter,
   type Wait,
 } from "./attempts.ts";
+import { type AcceptedAhead, findAcceptedAhead } from "./accepted-ahead.ts";
 import { AttemptTurn } from "./attempt-turn.ts";
+import type { DeliveryOrder } from "./delivery-order.ts";
 import { DeliveryProgress, failureOf } from "./delivery-progress.ts";
 import { type LaneItem, Lanes } from "./lanes.ts";
 import { loadOrigins } from "./load-origins.ts";
@@ -32,22 +31,6 @@ import { requestBytesOf } from "./request-bytes.ts";
 import { RoomAhead } from "./room-ahead.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
-
-/** What one worker delivers, and from where. */
-export interface DeliveryOrder {
-  readonly subscription: CallbackSubscription;
-  readonly feed: Feed;
-  /** Whether this node may still deliver; always if left out. */
-  readonly mayStart?: (() => boolean) | undefined;
-  /** Whether events of a topic may reach the subscriber by now; all may if left out. */
-  readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
-  /** Waits for the turn of an attempt; undefined where it may be made at once. */
-  readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
-  /** How the subscriber calls the topics; by their real names if left out. */
-  readonly names?: TenantNames | undefined;
-  /** Where events come from, for a form of callback that says it. */
-  readonly origins?: OriginSource | undefined;
-}
 
 /** The same object for all workers of a group: there may be tens of thousands. */
 export interface DeliveryWorkerOptions extends AttemptsOptions {
@@ -137,6 +120,11 @@ export class DeliveryWorker {
     return this.#window.oldest?.position ?? this.feed.peek()?.position;
   }
 
+  /** What it has delivered beyond its cursor. Ask once it has stopped. */
+  get acceptedAhead(): AcceptedAhead {
+    return findAcceptedAhead(this.#window.entries());
+  }
+
   /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
   start(): void {
     if (this.#options.isPaused !== true) this.#running = this.#run();
@@ -177,13 +165,22 @@ export class DeliveryWorker {
       if (entering !== undefined) await entering;
       const event = this.#stopping.aborted ? undefined : this.feed.peek();
       if (event === undefined) this.#turn.leave();
-      else if (this.#lanes !== undefined) {
-        this.#lanes.add(this.#take(event));
-        await this.#room?.wait();
-      } else if (!(await this.#deliver([this.#take(event)]))) break;
+      else if (!(await this.#begin(this.#take(event)))) break;
     }
     await this.#lanes?.end();
     if (this.#hasGivenUp) this.#options.onGivenUp(this.#order.subscription.id, this);
+  }
+
+  /** False where the worker has to end. */
+  #begin(held: Held): Promise<boolean> | boolean {
+    if (this.#order.ahead?.has(held.position) === true) {
+      this.#turn.leave();
+      this.#settle([held], "accepted");
+      return true;
+    }
+    if (this.#lanes === undefined) return this.#deliver([held]);
+    this.#lanes.add(held);
+    return this.#room?.wait().then(() => true) ?? true;
   }
 
   /** An attempt that is not due yet would keep others from their turns. */

@@ -1,6 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Progress } from "../../ports/store.ts";
+import type { AcceptedAhead } from "./accepted-ahead.ts";
 import type { DeliveryWorker } from "./delivery-worker.ts";
 
 export interface Standing {
@@ -8,8 +9,8 @@ export interface Standing {
   readonly worker: DeliveryWorker;
 }
 
-/** Creates the worker of a subscription, not yet started. */
-export type WorkerFactory = (subscription: CallbackSubscription) => DeliveryWorker;
+/** Creates the worker of a subscription, not yet started. The one before has delivered `ahead` beyond the cursor. */
+export type WorkerFactory = (subscription: CallbackSubscription, ahead?: AcceptedAhead) => DeliveryWorker;
 
 /** The workers of this node: one for each active callback subscription that it delivers. */
 export class DeliveryWorkers {
@@ -27,9 +28,9 @@ export class DeliveryWorkers {
   }
 
   /** Starts delivery; does nothing after {@link stop}. An earlier worker of the subscription must have been removed. */
-  add(subscription: CallbackSubscription): void {
+  add(subscription: CallbackSubscription, ahead?: AcceptedAhead): void {
     if (this.#isStopped) return;
-    const worker = this.#createWorker(subscription);
+    const worker = this.#createWorker(subscription, ahead);
     const standing = { subscription, worker };
     this.#standing.set(subscription.id, standing);
     const owner = subscription.principal ?? "";

@@ -48,6 +48,20 @@ describe("concurrency", () => {
     expect(subscription.failedAttempts).toBe(1);
   });
 
+  it("subscribing again repeats nothing that a topic has delivered beyond the cursor", async () => {
+    engine.sink.receive(url, ({ event }) =>
+      event.topic === "a" ? { status: "failed", reason: "500" } : { status: "accepted" },
+    );
+    const subscriptionId = await engine.subscribe("#", { options: { concurrency: 2 } });
+    for (const topic of ["a", "b", "b"]) await engine.publish(topic, "1");
+    await engine.clock.settle();
+    await engine.subscribe("#", { subscriptionId });
+    await engine.publish("b", "1");
+    await engine.clock.settle();
+    const seen = engine.sink.attempts.map(({ event }) => `${event.topic}${event.sequence}`);
+    expect(seen).toEqual(["a1", "b1", "b2", "a1", "b3"]);
+  });
+
   it("a wait that the receiver asks for holds for every topic", async () => {
     let isBusy = true;
     engine.sink.receive(url, ({ event }) =>

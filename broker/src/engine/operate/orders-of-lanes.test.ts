@@ -13,7 +13,7 @@ beforeEach(async () => {
   engine = await TestEngine.start();
   bad = { status: "failed", reason: "500" };
   engine.sink.receive(url, ({ event }) => (event.topic === "bad" ? bad : { status: "accepted" }));
-  for (const topic of ["bad", "good", "late"]) await engine.broker.open({ topic, groupId: undefined });
+  for (const topic of ["bad", "good"]) await engine.broker.open({ topic, groupId: undefined });
 });
 afterEach(() => engine.stop());
 
@@ -65,4 +65,40 @@ it("retry ends a wait that the receiver asked for, in all topics", async () => {
   expect([seen("bad"), seen("good")]).toEqual([[1, 1], [1]]);
   const stored = await engine.store.findSubscription((await find(id)).subscription.id);
   expect(stored).toMatchObject({ retryAt: 0, failingSince: (await find(id)).subscription.failingSince });
+});
+
+it.each<[string, SubscriptionOrder]>([
+  ["a change", { kind: "change", change: { concurrency: 4 } }],
+  ["a change to one by one", { kind: "change", change: { concurrency: 1 } }],
+  ["skip", { kind: "skip", to: undefined }],
+  ["resume of an active one", { kind: "resume" }],
+])("%s repeats nothing that another topic has delivered", async (_, order) => {
+  const id = await start();
+  bad = { status: "accepted" };
+  await give(id, order);
+  await engine.publishMany("good", 1);
+  await engine.clock.settle();
+  expect(seen("bad").slice(-1)).toEqual([2]);
+  expect(seen("good")).toEqual([1, 2, 3, 4]);
+  const accepted = order.kind === "skip" ? 5 : 6;
+  expect(await find(id)).toMatchObject({ lag: 0, subscription: { notifiedCount: accepted } });
+});
+
+it("a change of the topic delivers what the one before did not match, and no accepted event again", async () => {
+  const id = await engine.subscribe("+", { url, options: { concurrency: 2 } });
+  await engine.broker.open({ topic: "more/good", groupId: undefined });
+  await engine.publish("bad", "1");
+  await engine.publish("good", "1");
+  await engine.publish("more/good", "1");
+  await engine.clock.settle();
+  bad = { status: "accepted" };
+  await give(id, { kind: "change", change: { topic: "#" } });
+  expect([seen("good"), seen("more/good")]).toEqual([[1], [1]]);
+});
+
+it("replay repeats also what was delivered beyond the cursor", async () => {
+  const id = await start();
+  bad = { status: "accepted" };
+  expect(await give(id, { kind: "replay", from: "OFFSET_FIRST" })).toBe(0);
+  expect(seen("good")).toEqual([1, 2, 3, 1, 2, 3]);
 });

@@ -241,7 +241,9 @@ export class SubscriptionOperator {
   ): Promise<OrderResult | "refused" | "went-back"> {
     const { workers, progressWriter, store, ownership } = this.#options;
     const { id } = known;
+    const worker = workers.find(id);
     const progress = await workers.remove(id, attemptGraceMs);
+    const ahead = progress?.epoch === known.epoch ? worker?.acceptedAhead : undefined;
     const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
     let outcome = "went-back" as Awaited<ReturnType<Store["moveSubscription"]>>;
     try {
@@ -256,12 +258,12 @@ export class SubscriptionOperator {
       if (outcome !== "moved") return outcome;
       const { failure, ...rest } = move;
       const next = { ...current, ...rest, ...failure, epoch: current.epoch + 1 };
-      if (next.state === "active") ownership.begin(next);
+      if (next.state === "active") ownership.begin(next, aim.order.kind === "replay" ? undefined : ahead);
       if (next.state !== known.state) this.#options.onHeld();
       return this.#changed(id, aim, events);
     } finally {
       // A row that was refused is another's by now, or gone.
-      if (outcome === "went-back" && known.state === "active") ownership.begin(current);
+      if (outcome === "went-back" && known.state === "active") ownership.begin(current, ahead);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { NodeId } from "../../domain/node.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 
 /** Which node may change a subscription and deliver it. */
@@ -15,8 +16,11 @@ export interface Ownership {
   claim(id: SubscriptionId): Promise<void>;
   /** Whether a row that was just read is this node's. */
   isOwn(subscription: Subscription): boolean;
-  /** Starts delivery of a subscription of this node that was created or read while its index could not roll back. */
-  begin(subscription: CallbackSubscription): void;
+  /**
+   * Starts delivery of a subscription of this node that was created or read while its index could not roll back. The worker that ended under the same hold
+   * of its index has delivered `ahead` beyond the cursor.
+   */
+  begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void;
 }
 
 /** One process alone with its store. */
@@ -26,6 +30,6 @@ export function createSoleOwnership(workers: DeliveryWorkers): Ownership {
     owner: async () => undefined,
     claim: async () => {},
     isOwn: () => true,
-    begin: (subscription) => workers.add(subscription),
+    begin: (subscription, ahead) => workers.add(subscription, ahead),
   };
 }

@@ -293,11 +293,18 @@ export class SubscriptionService {
     const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order);
-    const worker = workers.find(existing.id)?.progress;
+    const worker = workers.find(existing.id);
     // A new subscribe call gives a failing receiver its full time again.
-    if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedAttempts === 0) return true;
+    if (
+      isUnchanged(existing, change) &&
+      worker?.progress.epoch === existing.epoch &&
+      worker.progress.failedAttempts === 0
+    )
+      return true;
     const progress = await workers.remove(existing.id, 0);
-    const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
+    const isOwn = progress?.epoch === existing.epoch;
+    const current = isOwn ? { ...existing, ...progress } : existing;
+    const ahead = isOwn ? worker?.acceptedAhead : undefined;
     try {
       // What the worker noted at its end must not come after the change.
       if (progress !== undefined) await progressWriter.flush();
@@ -306,10 +313,10 @@ export class SubscriptionService {
       if (typeof outcome === "object") throw overStoredQuota(outcome.quota);
       if (!outcome) return false;
     } catch (error) {
-      if (existing.state === "active") ownership.begin(current);
+      if (existing.state === "active") ownership.begin(current, ahead);
       throw error;
     }
-    if (change.state === "active") ownership.begin({ ...current, ...change, ...nothingFailed });
+    if (change.state === "active") ownership.begin({ ...current, ...change, ...nothingFailed }, ahead);
     return true;
   }
 

@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import type { EventEnd } from "../../domain/event-window.ts";
+import { toPosition } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { findAcceptedAhead } from "./accepted-ahead.ts";
+
+it.each<[string, readonly (readonly [topic: string, end: EventEnd | undefined])[], readonly number[]]>([
+  ["nothing", [], []],
+  [
+    "the accepted events of other topics than the one that fails",
+    [
+      ["a", undefined],
+      ["b", "accepted"],
+      ["b", "accepted"],
+    ],
+    [1, 2],
+  ],
+  [
+    "no event after one of its topic that waits",
+    [
+      ["a", undefined],
+      ["b", "accepted"],
+      ["b", undefined],
+      ["b", "accepted"],
+    ],
+    [1],
+  ],
+  [
+    "no event after one of its topic that was skipped",
+    [
+      ["a", undefined],
+      ["b", "skipped"],
+      ["b", "accepted"],
+    ],
+    [],
+  ],
+  [
+    "no event after one of its topic that was passed",
+    [
+      ["a", undefined],
+      ["b", "passed"],
+      ["b", "accepted"],
+    ],
+    [],
+  ],
+])("finds %s", (_, events, expected) => {
+  const entries = events.map(([topic, end], index) => ({
+    position: toPosition(1, index),
+    end,
+    event: { topic: parseTopicName(topic) },
+  }));
+  expect([...findAcceptedAhead(entries)]).toEqual(expected.map((index) => toPosition(1, index)));
+});

@@ -1,0 +1,25 @@
+import type { Event } from "../../domain/event.ts";
+import type { WindowEntry } from "../../domain/event-window.ts";
+import type { Position } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+
+/** Positions of events beyond the cursor that their receiver has accepted. */
+export type AcceptedAhead = ReadonlySet<Position>;
+
+interface Entry extends WindowEntry {
+  readonly event: Pick<Event, "topic">;
+}
+
+/**
+ * Of the entries in ascending position, the events that need no repeat: of each topic those before the first that was not accepted. Later ones of that topic
+ * come after it once more.
+ */
+export function findAcceptedAhead(entries: Iterable<Entry>): AcceptedAhead {
+  const ahead = new Set<Position>();
+  const cut = new Set<TopicName>();
+  for (const { position, end, event } of entries) {
+    if (end !== "accepted") cut.add(event.topic);
+    else if (!cut.has(event.topic)) ahead.add(position);
+  }
+  return ahead;
+}
