@@ -8,6 +8,7 @@ import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
 import type { SeenRollBack } from "../roll-back-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
+import type { Concerned } from "./concerned.ts";
 
 /** A page of a list: what comes after `after`, which the page before gave as `next`. */
 export interface PageCall {
@@ -107,10 +108,8 @@ export interface OrderCall {
 }
 
 /** What an order concerned, or would concern. */
-export interface OrderResult {
+export interface OrderResult extends Concerned {
   readonly id: Subscription["id"];
-  /** Matching events that are skipped, delivered again, or wait; of an order for dead letters, those that it removed. */
-  readonly events: number;
   /** Undefined of any other order. */
   readonly letters?: LettersResult | undefined;
   /** How a test event was taken; undefined of any other order. */

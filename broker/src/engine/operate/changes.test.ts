@@ -73,7 +73,7 @@ describe("a change", () => {
     const id = await engine.subscribe("a");
     await engine.publish("a", "1");
     await clock.settle();
-    expect(await change(id, { topic: "+", kind: "JsonRPC" })).toEqual({ id, events: 0 });
+    expect(await change(id, { topic: "+", kind: "JsonRPC" })).toEqual({ id, events: 0, unmatched: 0 });
     await engine.publish("b", "1");
     await engine.publish("a", "2");
     await clock.settle();
@@ -83,6 +83,26 @@ describe("a change", () => {
       ["b", 1, "JsonRPC"],
       ["a", 2, "JsonRPC"],
     ]);
+  });
+
+  it("of the topic says, also as a dry run, how many events that wait it leaves out", async () => {
+    const { sink, clock } = engine;
+    const id = await engine.subscribe("+");
+    await order(id, { kind: "pause" });
+    await engine.publishMany("a", 3);
+    await engine.publishMany("b", 2);
+    expect(await change(id, { topic: "a" }, true)).toEqual({ id, events: 3, unmatched: 2 });
+    expect(await change(id, { topic: "#" }, true)).toEqual({ id, events: 5, unmatched: 0 });
+    expect(await change(id, { topic: "+/#" }, true)).toEqual({ id, events: 5, unmatched: 0 });
+    expect(await change(id, { topic: "+/a" }, true)).toEqual({ id, events: 0, unmatched: 5 });
+    expect(await change(id, { topic: "b" })).toEqual({ id, events: 2, unmatched: 3 });
+    expect(await change(id, { topic: "a" }, true)).toEqual({ id, events: 3, unmatched: 2 });
+    const search = { order: { kind: "change", change: { topic: "a" } }, isDryRun: false, ...page } as const;
+    const all = settle(engine.broker.operator.orderSubscriptions(testCaller, { topic: "b" }, search));
+    expect((await all).items).toEqual([{ id, events: 3, unmatched: 2 }]);
+    await order(id, { kind: "resume" });
+    await clock.settle();
+    expect(sink.attempts.map(({ event }) => event.topic)).toEqual(["a", "a", "a"]);
   });
 
   it.each<[string, DeliveryChange, ErrorName]>([

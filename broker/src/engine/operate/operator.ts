@@ -225,10 +225,9 @@ export class GuardedOperator implements Operator {
   }
 
   /** Of one that was judged, with all others, just before. */
-  async #order(caller: Caller, { id, events, error }: OrderResult, call: CountedOrder): Promise<OrderResult> {
+  async #order(caller: Caller, { id, error, ...counted }: OrderResult, call: CountedOrder): Promise<OrderResult> {
     try {
-      const counted = error === undefined ? events : undefined;
-      return await this.#options.orders.order(caller, id, { ...call, events: counted });
+      return await this.#options.orders.order(caller, id, { ...call, ...(error === undefined && { counted }) });
     } catch (failed) {
       return { id, events: 0, error: failed };
     }

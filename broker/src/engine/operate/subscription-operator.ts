@@ -34,7 +34,9 @@ import {
   deliveriesPaused,
   type LettersRun,
 } from "./dead-letter-orders.ts";
+import { addConcerned, type Concerned } from "./concerned.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
+import { describeOrder } from "./describe-order.ts";
 import { failureAfter } from "./failure-after.ts";
 import { findNextMatch, lookReadsMax } from "./next-match.ts";
 import type { Places } from "./places.ts";
@@ -73,8 +75,8 @@ const testMsMax = 30_000;
 export interface CountedOrder extends OrderCall {
   /** Of the caller. */
   readonly slices: Pauses;
-  /** Matching events that it concerns, where they were counted before. */
-  readonly events?: number | undefined;
+  /** What it concerns, where that was counted before. */
+  readonly counted?: Concerned | undefined;
 }
 
 /** What an order aims at, found before anything changes. */
@@ -89,7 +91,7 @@ interface Aim {
 /** What an order does to a subscription. */
 interface Plan {
   readonly move: SubscriptionMove & { readonly failure: Failure };
-  readonly events: number;
+  readonly concerned: Concerned;
 }
 
 /**
@@ -134,7 +136,7 @@ export class SubscriptionOperator {
   /** What an order would concern of each: all are counted together. An error of one does not keep the others from being judged. */
   async judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
     const counts = new PendingCounts({ ...this.#options, slices: call.slices });
-    const judged: { readonly id: SubscriptionId; readonly count?: () => number; readonly error?: unknown }[] = [];
+    const judged: { readonly id: SubscriptionId; readonly count?: () => Concerned; readonly error?: unknown }[] = [];
     for (const id of ids) {
       try {
         const current = await this.#findCurrent(id);
@@ -150,14 +152,15 @@ export class SubscriptionOperator {
     await counts.read();
     return judged.map(({ id, count, error }) => ({
       id,
-      events: count?.() ?? 0,
+      events: 0,
+      ...count?.(),
       ...(error !== undefined && { error }),
     }));
   }
 
   async #judgeLetters(id: SubscriptionId, order: LettersOrder) {
     const due = await this.#letters.count(id, order);
-    return { id, count: () => due };
+    return { id, count: () => ({ events: due }) };
   }
 
   async #orderLetters(
@@ -224,13 +227,15 @@ export class SubscriptionOperator {
   async #wake(known: CallbackSubscription, aim: Aim, call: CountedOrder): Promise<OrderResult | undefined> {
     const worker = this.#options.workers.find(known.id);
     if (aim.order.kind !== "retry" || worker?.progress.epoch !== known.epoch) return undefined;
-    const { events } = await this.#plan({ ...known, ...worker.progress }, aim, call);
-    return worker.retryNow() ? this.#changed(known.id, aim, events) : undefined;
+    const { concerned } = await this.#plan({ ...known, ...worker.progress }, aim, call);
+    return worker.retryNow() ? this.#changed(known.id, aim, concerned) : undefined;
   }
 
-  #changed(id: SubscriptionId, { order }: Aim, events: number): OrderResult {
-    this.#options.logger.info("subscription changed by an operator", { subscriptionId: id, order: order.kind, events });
-    return { id, events };
+  #changed(id: SubscriptionId, { order }: Aim, { events, unmatched }: Concerned): OrderResult {
+    const concerned = { events, ...(unmatched !== undefined && { unmatched }) };
+    const fields = { subscriptionId: id, order: order.kind, ...describeOrder(order), ...concerned };
+    this.#options.logger.info("subscription changed by an operator", fields);
+    return { id, ...concerned };
   }
 
   /** The worker that ends may acknowledge an event, so the order counts after that. Unless it moves the subscription, a worker goes on from there. */
@@ -249,7 +254,7 @@ export class SubscriptionOperator {
     try {
       // What the worker noted at its end must not come after the change.
       if (progress !== undefined) await progressWriter.flush();
-      const { move, events } = await this.#plan(current, aim, call);
+      const { move, concerned } = await this.#plan(current, aim, call);
       const url = move.delivery?.url ?? current.delivery.url;
       await this.#quota.move(current.delivery.url, url, async () => {
         outcome = await store.moveSubscription(current, move, aim.generation);
@@ -260,24 +265,24 @@ export class SubscriptionOperator {
       const next = { ...current, ...rest, ...failure, epoch: current.epoch + 1 };
       if (next.state === "active") ownership.begin(next, aim.order.kind === "replay" ? undefined : ahead);
       if (next.state !== known.state) this.#options.onHeld();
-      return this.#changed(id, aim, events);
+      return this.#changed(id, aim, concerned);
     } finally {
       // A row that was refused is another's by now, or gone.
       if (outcome === "went-back" && known.state === "active") ownership.begin(current, ahead);
     }
   }
 
-  async #plan(current: CallbackSubscription, aim: Aim, { slices, events: counted }: CountedOrder): Promise<Plan> {
+  async #plan(current: CallbackSubscription, aim: Aim, { slices, counted }: CountedOrder): Promise<Plan> {
     const direct = this.#toMove(current, aim);
     const failed = await this.#findFailed(current, direct, slices);
     const failure = failureAfter({ current, move: direct, failed });
     // A retry is not for waiting, also not for what the receiver asked for.
     const move = { ...direct, failure: aim.order.kind === "retry" ? { ...failure, retryAt: 0 } : failure };
-    if (counted !== undefined) return { move, events: counted };
+    if (counted !== undefined) return { move, concerned: counted };
     const counts = new PendingCounts({ ...this.#options, slices });
     const count = addConcerned(counts, current, move);
     await counts.read();
-    return { move, events: count() };
+    return { move, concerned: count() };
   }
 
   /** The event whose attempts failed, where another one may come next for a new filter. Unknown where it lies far after the cursor. */
@@ -344,15 +349,6 @@ export class SubscriptionOperator {
   #groupOf({ groupId }: Subscription): Group {
     return this.#options.groups.get(groupId);
   }
-}
-
-/** Notes what has to be counted of one, and says after the count how many events a move concerns. */
-function addConcerned(counts: PendingCounts, current: CallbackSubscription, move: SubscriptionMove): () => number {
-  const next = { ...current, ...move };
-  counts.add(next);
-  if (move.cursor === undefined) return () => counts.get(next);
-  counts.add(current);
-  return () => Math.abs(counts.get(current) - counts.get(next));
 }
 
 function reasonOf(outcome: TestOutcome["outcome"]): string | undefined {

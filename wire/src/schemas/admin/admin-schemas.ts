@@ -115,6 +115,12 @@ export const orderResultSchema = z
   .strictObject({
     id: z.string(),
     events: z.int().describe("Matching events that are skipped, delivered again, or wait; dead letters removed."),
+    unmatched: z
+      .int()
+      .optional()
+      .describe(
+        "Of a change of the topic: events that wait, that the new one does not match, and that are not delivered.",
+      ),
     dryRun: z.boolean(),
     letters: z
       .strictObject({

@@ -96,9 +96,14 @@ export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscr
   };
 }
 
-export function toOrderResult({ id, events, letters, test, error }: OrderResult, dryRun: boolean): OrderResultBody {
+export function toOrderResult(result: OrderResult, dryRun: boolean): OrderResultBody {
+  const { id, events, unmatched, letters, test, error } = result;
   if (error === undefined) {
-    const rest = { ...(letters && { letters }), ...(test && { test: { ...test, durationMs: toMs(test) } }) };
+    const rest = {
+      ...(unmatched !== undefined && { unmatched }),
+      ...(letters && { letters }),
+      ...(test && { test: { ...test, durationMs: toMs(test) } }),
+    };
     return { id, events, dryRun, ...rest };
   }
   const { code, message: detail } = toBrokerError(error);

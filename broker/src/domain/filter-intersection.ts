@@ -1,0 +1,22 @@
+import { type TopicFilter, toLevels } from "./topic-filter.ts";
+
+/** The filter that matches exactly the topics which both filters match; undefined where there are none. It may be longer than a subscription's may be. */
+export function intersectFilters(left: TopicFilter, right: TopicFilter): TopicFilter | undefined {
+  // A wildcard on the first level does not match topics that begin with `$` (MQTT 5.0, section 4.7.2).
+  if (left.startsWith("$") !== right.startsWith("$")) return undefined;
+  const levels = intersectLevels(toLevels(left), toLevels(right));
+  return levels && (levels.join("/") as TopicFilter); // Its wildcards stand where those of the given ones do.
+}
+
+function intersectLevels(left: readonly string[], right: readonly string[]): readonly string[] | undefined {
+  const both: string[] = [];
+  for (let at = 0; at < Math.max(left.length, right.length); at += 1) {
+    const [ofLeft, ofRight] = [left[at], right[at]];
+    if (ofLeft === "#") return [...both, ...right.slice(at)];
+    if (ofRight === "#") return [...both, ...left.slice(at)];
+    const level = ofLeft === "+" ? ofRight : ofLeft;
+    if (level === undefined || ofRight === undefined || (ofRight !== "+" && ofRight !== level)) return undefined;
+    both.push(level);
+  }
+  return both;
+}

@@ -1,0 +1,34 @@
+import { toIsoTime } from "../../lib/iso-time.ts";
+import type { DeliveryChange, PlaceOrder, SubscriptionOrder } from "./calls.ts";
+
+/** What an order names, for the log and the audit log. */
+export interface OrderFacts {
+  readonly place?: string;
+  /** The fields of a change, never their values: these may be secrets. */
+  readonly changed?: string;
+}
+
+/** Fields of a change whose names differ in the API. */
+const apiNames: { readonly [Name in keyof DeliveryChange]?: string } = {
+  form: "format",
+  batchEvents: "batch",
+  rotationMs: "rotationSeconds",
+};
+
+export function describeOrder(order: SubscriptionOrder): OrderFacts {
+  if (order.kind === "replay") return { place: toText(order.from) };
+  if (order.kind === "skip") return { place: order.to === undefined ? "the next event" : toText(order.to) };
+  return order.kind === "change" ? { changed: listChanged(order.change) } : {};
+}
+
+function toText(place: PlaceOrder): string {
+  if (typeof place === "string") return place;
+  return "sequence" in place ? `sequence ${place.sequence}` : toIsoTime(place.time);
+}
+
+function listChanged(change: DeliveryChange): string {
+  const named = Object.entries(change).flatMap(([name, value]) =>
+    value === undefined ? [] : [name as keyof DeliveryChange],
+  ); // Its own.
+  return named.map((name) => apiNames[name] ?? name).join(", ");
+}
