@@ -12,6 +12,7 @@ export {
 export {
   type CloudEventSource,
   cloudEventKeys,
+  otherExtensions,
   renderCloudEvent,
   toAttributeName,
   toCloudEventAttributes,

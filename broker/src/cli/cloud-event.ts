@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Publication } from "@stele/client";
+import { otherExtensions } from "@stele/wire";
 import { UsageError } from "./io.ts";
 
 /** Attributes that a publication has places of its own for. The broker makes the others anew. */
@@ -13,7 +14,9 @@ const ownAttributes: ReadonlySet<string> = new Set([
   "datacontenttype",
   "data",
   "data_base64",
+  "dataschema",
   "sequence",
+  otherExtensions,
 ]);
 const jsonType = "application/json";
 
@@ -26,7 +29,7 @@ export interface CloudEventOptions extends Omit<Publication, "content"> {
 /** Reads a CloudEvent 1.0 in its JSON format, so that the tail gives the same one back (docs/tail.md, CloudEvents). @throws UsageError if it is none. */
 export function fromCloudEvent(line: string, { topic, once, extensions, prefix }: CloudEventOptions): Publication {
   const event = parse(line);
-  const { specversion, id, source, type, subject, datacontenttype: mediaType = jsonType } = event;
+  const { specversion, id, source, type, subject, dataschema, datacontenttype: mediaType = jsonType } = event;
   const texts = [id, source, type, mediaType];
   if (specversion !== "1.0" || !texts.every((text) => typeof text === "string")) {
     throw new UsageError(`not a CloudEvent 1.0: ${line.slice(0, 80)}`);
@@ -41,7 +44,9 @@ export function fromCloudEvent(line: string, { topic, once, extensions, prefix }
     extensions: {
       [`${prefix}format`]: mediaType === jsonType ? "json" : String(mediaType),
       [`${prefix}ce-type`]: String(type),
+      ...(typeof dataschema === "string" && { [`${prefix}ce-dataschema`]: dataschema }),
       ...Object.fromEntries(others.map(([attribute, value]) => [`${prefix}${attribute}`, String(value)])),
+      ...toOtherExtensions(event[otherExtensions]),
       ...extensions,
     },
     once:
@@ -51,6 +56,12 @@ export function fromCloudEvent(line: string, { topic, once, extensions, prefix }
             .digest("hex")
         : once,
   };
+}
+
+/** Those that a tail put into one attribute, by their keys. */
+function toOtherExtensions(text: unknown): Readonly<Record<string, string>> {
+  if (typeof text !== "string") return {};
+  return Object.fromEntries(Object.entries(parse(text)).map(([key, value]) => [key, String(value)]));
 }
 
 function toContent({

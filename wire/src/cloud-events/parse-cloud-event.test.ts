@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { isBrokerError } from "../errors/broker-error.ts";
 import { parseCloudEvent, readBinaryCloudEvent, splitCloudEventBatch } from "./parse-cloud-event.ts";
 import { readRawParts } from "./raw-json.ts";
+import { renderCloudEvent } from "./render-cloud-event.ts";
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const event = { id: "7", source: "/shop", type: "com.acme.order", subject: "orders/new" };
@@ -79,6 +80,53 @@ describe("a CloudEvent", () => {
         "parameterInvalid",
       ),
     ).toBe(true);
+  });
+
+  it.each([
+    ["sequence", "99"],
+    ["data", "x", "binary"],
+    ["database64", "x"],
+    ["otherextensions", "{}"],
+    ["format", "x"],
+    ["time", "not-a-time"],
+    ["time", "2026-02-31T00:00:00Z"],
+    ["time", "2026-02-01"],
+    ["dataschema", ""],
+    ["datacontenttype", "no type"],
+    ["orderid", "a\u0007"],
+  ])("names the attribute %s with %j, which it could not give back", (name, value, mode = "structured") => {
+    const attributes = new Map(Object.entries({ specversion: "1.0", ...event, [name]: value }));
+    const parse = (): unknown =>
+      mode === "binary"
+        ? readBinaryCloudEvent(attributes, new Uint8Array(), "svc-")
+        : parseCloudEvent(structured({ [name]: value }), "svc-");
+    const refusal = refusalOf(parse);
+    expect(isBrokerError(refusal, "parameterInvalid")).toBe(true);
+    expect(String(refusal)).toContain(`attribute ${name} `);
+  });
+
+  it("gives back every attribute that is taken, but for those that are the broker's", () => {
+    const given = { dataschema: "urn:order", orderid: "9", number: -12, flag: true, time: "2026-11-23T09:00:00+01:00" };
+    const { content, extensions } = parseCloudEvent(
+      structured({ ...given, datacontenttype: "text/x!y", data: "x" }),
+      "svc-",
+    );
+    const place = { eventId: "1-1-1", topic: "orders/new", sequence: 1, source: "s", type: "t", time: undefined };
+    const back = renderCloudEvent({ ...place, content, extensions, extensionPrefix: "svc-", base64: () => "" });
+    expect(JSON.parse(back)).toEqual({
+      specversion: "1.0",
+      id: "1-1-1",
+      source: "s",
+      type: "com.acme.order",
+      subject: "orders/new",
+      datacontenttype: "text/x!y",
+      dataschema: "urn:order",
+      sequence: "0000000000000001",
+      orderid: "9",
+      number: "-12",
+      flag: "true",
+      data: "x",
+    });
   });
 
   it("in a batch is an object", () => {

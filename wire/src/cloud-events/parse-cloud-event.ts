@@ -1,7 +1,8 @@
 import { BrokerError } from "../errors/broker-error.ts";
 import { quote } from "../errors/quote.ts";
 import { parseRawPart, readRawParts } from "./raw-json.ts";
-import { cloudEventKeys, formatKey } from "./render-cloud-event.ts";
+import { isTimestamp } from "../times/parse-time.ts";
+import { cloudEventKeys, findMediaType, formatKey, isLegal, toAttributeName } from "./render-cloud-event.ts";
 
 /** What a CloudEvent publishes. */
 export interface PublishedCloudEvent {
@@ -65,19 +66,37 @@ function toPublished({ attributes, content }: ReadEvent, prefix: string): Publis
   if (version !== "1.0") throw malformed(`specversion is ${quote(version)}, not "1.0"`);
   const extensions: [string, string][] = [];
   for (const [name, value] of attributes) {
-    if (!attributeName.test(name)) throw malformed(`${quote(name)} is no name of an attribute`);
+    checkAttribute(name, value);
     const key = toKey(name);
     if (key !== undefined) extensions.push([prefix + key, key === formatKey ? toFormat(value) : value]);
   }
   return { subject: attributes.get("subject"), content, extensions };
 }
 
+/** Refuses what would not come back in the broker's own CloudEvent, and is not replaced by intent. */
+function checkAttribute(name: string, value: string): void {
+  if (!attributeName.test(name)) throw malformed(`${quote(name)} is no name of an attribute`);
+  if (!isLegal(value)) throw malformed(`the attribute ${name} contains a control character`);
+  if (name === "time" && !isTimestamp(value))
+    throw malformed(`the attribute time is ${quote(value)}, no RFC 3339 time`);
+  if (name === "dataschema" && value === "") throw malformed("the attribute dataschema is blank");
+  if (name === "datacontenttype" && findMediaType(value) === undefined) {
+    throw malformed(`the attribute datacontenttype is ${quote(value)}, no media type`);
+  }
+  if (isCore(name)) return;
+  if (toAttributeName(name, "") === undefined) {
+    throw malformed(`the extension attribute ${name} has another meaning here: leave it out, or give it another name`);
+  }
+}
+
+function isCore(name: string): boolean {
+  return name === "specversion" || name === "datacontenttype" || own.has(name);
+}
+
 /** The key of the extension that keeps an attribute, after the prefix; undefined for none. */
 function toKey(name: string): string | undefined {
   if (name === "specversion") return undefined;
-  if (name === "datacontenttype") return formatKey;
-  if (name === formatKey) throw malformed(`the extension attribute ${quote(name)} has another meaning here`);
-  return own.get(name) ?? name;
+  return name === "datacontenttype" ? formatKey : (own.get(name) ?? name);
 }
 
 function toFormat(type: string): string {

@@ -73,15 +73,18 @@ describe("an event as a CloudEvent", () => {
     expect(body).not.toHaveProperty("data");
   });
 
-  it("names extensions as attributes may be named, and leaves out those that would take the name of another", () => {
+  it("names extensions as attributes may be named, and keeps those that become none by their keys", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-Order-Id", "7"],
       ["svc-order_id", "8"],
       ["svc-id", "mine"],
+      ["svc-sequence", "99"],
       ["svc-data", "x"],
       ["svc-", "empty"],
-      ["svc-line", "a\nb"],
+      ["svc-line", "a\nb\x85\ud800"],
+      ["svc-otherextensions", "{}"],
       ["svc-ce-type", "com.acme.order.placed"],
+      ["svc-ce-id", "of the publisher"],
     ];
     const event = read(toSource({ extensions }));
     expect(event["orderid"]).toBe("7");
@@ -89,10 +92,44 @@ describe("an event as a CloudEvent", () => {
     expect(event.id).toBe("2cf24dba-59-1124");
     expect(event).not.toHaveProperty("line");
     expect(event).not.toHaveProperty("cetype");
+    const others = String(event["otherextensions"]);
+    expect(others).toMatch(/^[\x20-\x7e]+$/);
+    expect(JSON.parse(others)).toEqual(Object.fromEntries(extensions.slice(1, 8)));
+  });
+
+  it.each([
+    ["svc-format", "no type"],
+    ["svc-ce-type", "a\tb"],
+    ["svc-ce-type", ""],
+    ["svc-ce-dataschema", ""],
+  ])("keeps the extension %s %j, which its attribute cannot have", (key, value) => {
+    const event = read(toSource({ extensions: [[key, value]] }));
+    expect(event.toJSON()).toMatchObject({ type: "stele.event", datacontenttype: "application/octet-stream" });
+    expect(JSON.parse(String(event["otherextensions"]))).toEqual({ [key]: value });
+  });
+
+  it("has no other extensions where each is an attribute", () => {
+    const extensions: readonly (readonly [string, string])[] = [
+      ["svc-format", "json"],
+      ["svc-ce-dataschema", "urn:order"],
+      ["svc-order-id", ""],
+    ];
+    expect(JSON.parse(renderCloudEvent(toSource({ extensions })))).not.toHaveProperty("otherextensions");
   });
 });
 
 it("no extension becomes a core attribute", () => {
-  const names = ["specversion", "id", "source", "type", "subject", "time", "data", "data_base64", "Sequence"];
+  const names = [
+    "specversion",
+    "id",
+    "source",
+    "type",
+    "subject",
+    "time",
+    "data",
+    "data_base64",
+    "Sequence",
+    "other-extensions",
+  ];
   for (const name of names) expect(toAttributeName(`svc-${name}`, "svc-")).toBeUndefined();
 });

@@ -14,6 +14,12 @@ const attributes = {
     .string()
     .meta({ pattern: "^[0-9]{16,}$" })
     .describe("Number of the event in its topic, so padded that texts sort as numbers do."),
+  otherextensions: z
+    .string()
+    .optional()
+    .describe(
+      "JSON object of the extensions that cannot be attributes, by their keys: a name is taken, or a value has a control character.",
+    ),
 };
 
 /** An event in the JSON format of CloudEvents. Members that are not listed are extensions. */

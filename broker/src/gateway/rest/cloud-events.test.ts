@@ -96,6 +96,20 @@ describe("publishing CloudEvents", () => {
     expect(second).toEqual(first);
   });
 
+  it("names an attribute that would be lost, and publishes nothing", async () => {
+    const before = await engine.broker.state({ topic: "other", groupId: undefined });
+    const taken = { ...event, subject: "other", specversion: "1.0", data: 1 };
+    const headers = { "content-type": "application/cloudevents+json" };
+    const { status, body } = await send(headers, JSON.stringify({ ...taken, sequence: "99" }));
+    expect([status, body]).toEqual([400, { code: 200_001, message: expect.stringContaining("attribute sequence ") }]);
+    const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
+    expect(await send({ ...binary, "ce-time": "not-a-time" }, "x")).toMatchObject({
+      status: 400,
+      body: { code: 200_001 },
+    });
+    expect(await engine.broker.state({ topic: "other", groupId: undefined })).toEqual(before);
+  });
+
   it.each<[string, Readonly<Record<string, string>>, string, number]>([
     ["no JSON", { "content-type": "application/cloudevents+json" }, "{", 400],
     ["no object", { "content-type": "application/cloudevents+json" }, "[]", 400],
