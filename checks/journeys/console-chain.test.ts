@@ -57,6 +57,7 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     const { host } = new URL(anvil.url);
     await page.getByRole("button", { name: `Ask ${host}` }).click();
     await page.getByText("Verified in this browser").waitFor();
+    await page.getByText(`Hash from ${host}`).waitFor();
     await page.getByText(`this rests on the node ${host}, which the operator of this broker named`).waitFor();
     await page.getByLabel(/^Registry that you trust/).fill(`0x${"12".repeat(20)}`);
     await page.getByRole("button", { name: `Ask ${host}` }).click();

@@ -61,10 +61,25 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await form.getByText("What it does not prove").waitFor();
     expect(await statesOf(path)).toEqual(Array(5).fill("proven"));
 
-    await form.getByLabel(/^Registry that you trust/).fill(`0x${"12".repeat(20)}`);
+    const registry = `0x${"12".repeat(20)}`;
+    const verdict = form.getByRole("status");
+    expect(await verdict.textContent()).toContain(`Hash that you gave${hash}Registry that you trustany`);
+    await form.getByLabel(/^Registry that you trust/).fill(registry);
+    expect(await form.getByText("Verified in this browser").count()).toBe(0);
+    expect(await statesOf(path)).toEqual(Array(5).fill("not checked"));
+    await form.getByLabel(/^Registry that you trust/).fill("");
+    await form.getByRole("button", { name: "Verify" }).click();
+    await form.getByText("Verified in this browser").waitFor();
+    await form.getByLabel(/^Hash of block/).fill(`0x${"1".repeat(64)}`);
+    expect(await form.getByText("Verified in this browser").count()).toBe(0);
+    expect(await statesOf(path)).toEqual(Array(5).fill("not checked"));
+
+    await form.getByLabel(/^Hash of block/).fill(hash);
+    await form.getByLabel(/^Registry that you trust/).fill(registry);
     await form.getByRole("button", { name: "Verify" }).click();
     await form.getByText("Refuted", { exact: true }).waitFor();
     expect(await statesOf(path)).toEqual(["refuted", "proven", "proven", "proven", "proven"]);
+    expect(await verdict.textContent()).toContain(`Registry that you trust${registry}`);
     await page.context().close();
   });
 

@@ -1,18 +1,17 @@
-import type { Proof, ProofResult, ProvenEvent } from "@stele/client/proof";
+import type { Proof, ProofResult } from "@stele/client/proof";
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { Link } from "wouter";
 import { describeError } from "../broker/describe-error.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { parseEventId } from "../lib/event-id.ts";
 import { formatCount } from "../lib/format.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
-import { Time } from "../ui/time.tsx";
 import { ProofPath } from "./proof-path.tsx";
 import { chainNodes } from "../broker/addresses.ts";
+import { Verdict, type Verified } from "./verdict.tsx";
 import { readBlockHash, verify } from "./verify.ts";
 
 /** The proof of one event, verified in this page against a block hash that its reader trusts. */
@@ -31,12 +30,17 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
   );
 }
 
-interface Outcome {
+/** What the reader trusts, as it stands in the form. */
+interface Trust {
+  readonly hash: string;
+  readonly registry: string;
   /** The node that gave the hash; undefined where the reader pasted it. */
-  readonly node?: string | undefined;
-  readonly result: ProofResult | undefined;
-  readonly problem: string | undefined;
+  readonly node: string | undefined;
 }
+
+const nothingTrusted: Trust = { hash: "", registry: "", node: undefined };
+
+type Outcome = Omit<Verified, "result"> & { readonly result?: ProofResult; readonly problem?: string };
 
 interface VerificationProps {
   readonly proof: Proof;
@@ -44,21 +48,13 @@ interface VerificationProps {
 }
 
 function Verification({ proof, eventId }: VerificationProps): ReactNode {
-  const [{ result, problem, node }, setOutcome] = useState<Outcome>({ result: undefined, problem: undefined });
+  const block = parseEventId(eventId)?.block ?? 0;
+  const { trust, outcome, edit, verifyNow, askNode } = useVerification(proof, block);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    setOutcome(tryVerify(proof, { blockHash: textOf(form, "hash"), registry: textOf(form, "registry") || undefined }));
+    verifyNow(trust);
   };
-  const block = parseEventId(eventId)?.block ?? 0;
-  const askNode = async (url: string, registry: string | undefined): Promise<void> => {
-    try {
-      const blockHash = await readBlockHash(url, block);
-      setOutcome({ ...tryVerify(proof, { blockHash, registry }), node: new URL(url).host });
-    } catch (error) {
-      setOutcome({ result: undefined, problem: `${new URL(url).host}: ${describeError(error)}` });
-    }
-  };
+  const { result, problem } = outcome ?? {};
   return (
     <div className="columns">
       <section className="card" aria-label="Verification">
@@ -70,12 +66,21 @@ function Verification({ proof, eventId }: VerificationProps): ReactNode {
         <form onSubmit={submit}>
           <label>
             Hash of block {block}
-            <input name="hash" required spellCheck={false} autoComplete="off" placeholder="0x…" className="mono" />
+            <input
+              value={trust.hash}
+              onChange={({ target }) => edit({ ...trust, hash: target.value, node: undefined })}
+              required
+              spellCheck={false}
+              autoComplete="off"
+              placeholder="0x…"
+              className="mono"
+            />
           </label>
           <label>
             Registry that you trust (any, if empty)
             <input
-              name="registry"
+              value={trust.registry}
+              onChange={({ target }) => edit({ ...trust, registry: target.value })}
               spellCheck={false}
               autoComplete="off"
               placeholder={proof.registry}
@@ -86,14 +91,14 @@ function Verification({ proof, eventId }: VerificationProps): ReactNode {
             <button type="submit">Verify</button>
             <CopyButton text={JSON.stringify(proof)} label="Copy the proof" />
           </div>
-          <NodeButtons onAsk={(form, url) => void askNode(url, textOf(form, "registry") || undefined)} />
+          <NodeButtons onAsk={(url) => void askNode(url)} />
         </form>
         {problem === undefined ? null : (
           <p role="alert" className="failure">
             {problem}
           </p>
         )}
-        <Verdict result={result} node={node} />
+        {outcome === undefined || result === undefined ? null : <Verdict {...outcome} result={result} />}
       </section>
       <section className="card" aria-label="From the event to the block">
         <h2>From the event to the block</h2>
@@ -103,8 +108,36 @@ function Verification({ proof, eventId }: VerificationProps): ReactNode {
   );
 }
 
+/** The form with what was found for it. An outcome is of one hash and one registry: each edit drops it, also one that is still to come. */
+function useVerification(proof: Proof, block: number) {
+  const [trust, setTrust] = useState(nothingTrusted);
+  const [outcome, setOutcome] = useState<Outcome>();
+  const asking = useRef<AbortController>(undefined);
+  const edit = (next: Trust): void => {
+    asking.current?.abort();
+    setTrust(next);
+    setOutcome(undefined);
+  };
+  const verifyNow = (next: Trust): void => {
+    edit(next);
+    setOutcome(tryVerify(proof, next));
+  };
+  const askNode = async (url: string): Promise<void> => {
+    edit(trust);
+    const { signal } = (asking.current = new AbortController());
+    const node = new URL(url).host;
+    try {
+      const hash = await readBlockHash(url, block, { signal });
+      if (!signal.aborted) verifyNow({ ...trust, hash, node });
+    } catch (error) {
+      if (!signal.aborted) setOutcome({ ...toTrusted(trust), problem: `${node}: ${describeError(error)}` });
+    }
+  };
+  return { trust, outcome, edit, verifyNow, askNode };
+}
+
 interface NodeButtonsProps {
-  readonly onAsk: (form: FormData, url: string) => void;
+  readonly onAsk: (url: string) => void;
 }
 
 /** Nodes that the operator lets the page ask. Whether to trust one is for the reader to say. */
@@ -114,12 +147,7 @@ function NodeButtons({ onAsk }: NodeButtonsProps): ReactNode {
     <div className="bar">
       <p className="quiet-text">Or take the hash from a node that you trust:</p>
       {chainNodes.map((url) => (
-        <button
-          key={url}
-          type="button"
-          className="quiet"
-          onClick={({ currentTarget: { form } }) => onAsk(new FormData(form ?? undefined), url)}
-        >
+        <button key={url} type="button" className="quiet" onClick={() => onAsk(url)}>
           Ask {new URL(url).host}
         </button>
       ))}
@@ -127,74 +155,15 @@ function NodeButtons({ onAsk }: NodeButtonsProps): ReactNode {
   );
 }
 
-function tryVerify(proof: Proof, trusted: Parameters<typeof verify>[1]): Outcome {
+function tryVerify(proof: Proof, trust: Trust): Outcome {
+  const trusted = toTrusted(trust);
   try {
-    return { result: verify(proof, trusted), problem: undefined };
+    return { ...trusted, result: verify(proof, trusted) };
   } catch (error) {
-    return { result: undefined, problem: error instanceof Error ? error.message : String(error) };
+    return { ...trusted, problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
-function textOf(form: FormData, name: string): string {
-  const value = form.get(name);
-  return typeof value === "string" ? value.trim() : "";
-}
-
-interface VerdictProps {
-  readonly result: ProofResult | undefined;
-  readonly node: string | undefined;
-}
-
-function Verdict({ result, node }: VerdictProps): ReactNode {
-  if (result === undefined) return null;
-  if (result.status === "verified") return <Proven event={result.event} node={node} />;
-  return (
-    <div role="status">
-      <p className="health health-bad">Refuted</p>
-      <p>{result.reason}.</p>
-      <p className="quiet-text">
-        Either the hash is of another block, or somebody changed the event, the proof or the chain. Nothing is proven.
-      </p>
-    </div>
-  );
-}
-
-interface ProvenProps {
-  readonly event: ProvenEvent;
-  readonly node: string | undefined;
-}
-
-function Proven({ event, node }: ProvenProps): ReactNode {
-  return (
-    <div role="status" className="verdict">
-      <p className="health health-good">Verified in this browser</p>
-      <Facts
-        facts={{
-          Event: <span className="mono">{event.eventId}</span>,
-          Topic: event.topic,
-          "Number in it": formatCount(event.sequence),
-          Block: formatCount(event.blockNumber),
-          "Time of the block": <Time iso={new Date(event.blockTimestamp * 1000).toISOString()} />,
-          Publisher: <span className="mono">{event.publisher}</span>,
-          Registry: <span className="mono">{event.registry}</span>,
-        }}
-      />
-      <h3>What this proves</h3>
-      <p>
-        The block with the hash that {node === undefined ? "you gave" : `the node ${node} gave`} has this event, with
-        this content and these extensions, at this place of its topic.
-      </p>
-      <h3>What it does not prove</h3>
-      <ul>
-        <li>
-          That the block is on the chain that you mean: this rests on{" "}
-          {node === undefined ? "where you got its hash" : `the node ${node}, which the operator of this broker named`}.
-        </li>
-        <li>That the registry is the right one, unless you named it. Anybody can make another.</li>
-        <li>
-          That no event is missing: <code>stele verify --topic</code> checks that against a node of the chain.
-        </li>
-      </ul>
-    </div>
-  );
+function toTrusted({ hash, registry, node }: Trust): Omit<Verified, "result"> {
+  return { blockHash: hash.trim(), registry: registry.trim() || undefined, node };
 }
