@@ -94,6 +94,11 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     };
     await publish(1, 5);
     await untilHolds(async () => expect(await rowsOf(page)).toEqual(expected(5)));
+    await page.getByText("Received", { exact: true }).waitFor();
+    await page
+      .getByTitle(/^Received \d{4}-/)
+      .first()
+      .waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText(/^Paused at [0-9a-f]{8}-5-\d+: nothing is missed · 5 events/).waitFor();
     await publish(6, 10);

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { previewOf } from "../inspector/read-content.ts";
-import { formatClock } from "../lib/format.ts";
 import type { TailedEvent } from "../tail/event-buffer.ts";
 import { useLiveTail } from "../tail/use-live-tail.ts";
+import { ReceivedAt } from "../ui/time.tsx";
 
 /** Events that the overview shows. */
 const shownMax = 6;
@@ -20,12 +20,14 @@ export function NewestEvents(): ReactNode {
         <h2>Newest events</h2>
         <Link href="/tail">Open the tail</Link>
       </div>
-      {shown.length === 0 ? <p className="quiet-text">None since this page was opened.</p> : null}
+      <p className="quiet-text">
+        {shown.length === 0 ? "None since this page was opened." : "With the time at which this page received each."}
+      </p>
       <ol className="newest">
         {shown.map(({ event, number, receivedAt }) => (
           <li key={number}>
             <Link href={`/events/${event.eventId}`}>
-              <time dateTime={new Date(receivedAt).toISOString()}>{formatClock(receivedAt)}</time>
+              <ReceivedAt ms={receivedAt} />
               <span className="topic">{event.topic}</span>
               <span className="preview">{previewOf(event.content)}</span>
             </Link>

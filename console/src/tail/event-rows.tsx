@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type MouseEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
-import { formatClock } from "../lib/format.ts";
 import { previewOf } from "../inspector/read-content.ts";
+import { ReceivedAt } from "../ui/time.tsx";
 import type { EventBuffer, TailedEvent } from "./event-buffer.ts";
 import type { LiveTail } from "./live-tail.ts";
 
@@ -36,6 +36,12 @@ export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNo
   const items = virtualizer.getVirtualItems();
   return (
     <div className="rows card">
+      <p className="heads">
+        <span className="time">Received</span>
+        <span>Topic</span>
+        <span>Content</span>
+        <span className="id">Event</span>
+      </p>
       <div className="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} role="group" aria-label="Events">
         {events.length === 0 ? <Waiting tail={tail} /> : null}
         <ol style={{ blockSize: virtualizer.getTotalSize() }}>
@@ -102,7 +108,7 @@ function Row({ item, offset, isSelected, onSelect }: RowProps): ReactNode {
   return (
     <li style={{ transform: `translateY(${offset}px)` }}>
       <a href={`events/${eventId}`} onClick={select} aria-current={isSelected}>
-        <time dateTime={new Date(item.receivedAt).toISOString()}>{formatClock(item.receivedAt)}</time>
+        <ReceivedAt ms={item.receivedAt} />
         <span className="topic">{topic}</span>
         <span className="preview">{previewOf(content)}</span>
         <span className="id">{eventId}</span>

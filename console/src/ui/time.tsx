@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { formatAgo, formatTime } from "../lib/format.ts";
+import { formatAgo, formatClock, formatTime } from "../lib/format.ts";
 
 export function Time({ iso }: { readonly iso: string }): ReactNode {
   return (
@@ -14,6 +14,16 @@ export function Ago({ iso }: { readonly iso: string }): ReactNode {
   return (
     <time dateTime={iso} title={iso}>
       {formatAgo(iso)}
+    </time>
+  );
+}
+
+/** When this page got an event. A tail does not say when its block was made. */
+export function ReceivedAt({ ms }: { readonly ms: number }): ReactNode {
+  const iso = new Date(ms).toISOString();
+  return (
+    <time dateTime={iso} title={`Received ${iso}`}>
+      {formatClock(ms)}
     </time>
   );
 }
