@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -45,6 +45,34 @@ describe("openDataFolder", () => {
     const file = join(parent, "file");
     writeFileSync(file, "");
     expect(() => openDataFolder(file)).toThrow(/cannot be read and written/);
+  });
+});
+
+describe("a data folder with links", () => {
+  it.each(["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-head", "store.sqlite", "keys.sqlite"])(
+    "is refused if %s is one, and stays as it is",
+    (name) => {
+      const [data, target] = [join(parent, "data"), join(parent, "target")];
+      mkdirSync(data);
+      writeFileSync(target, "");
+      symlinkSync(target, join(data, name));
+      expect(() => openDataFolder(data)).toThrow(DataFolderError);
+      expect(() => openDataFolder(data)).toThrow(
+        `${join(data, name)} is a symbolic link: a broker with another data folder could write the same file`,
+      );
+      expect(readdirSync(data)).toEqual([name]);
+    },
+  );
+
+  it("is accepted if a key is one, and refused through any name if the folder itself is one and in use", () => {
+    const [data, link] = [join(parent, "data"), join(parent, "link")];
+    mkdirSync(data);
+    writeFileSync(join(parent, "key"), "");
+    symlinkSync(join(parent, "key"), join(data, "signer.key"));
+    symlinkSync(data, link);
+    const folder = openDataFolder(link);
+    expect(() => openDataFolder(data)).toThrow(/in use by another broker/);
+    folder.release();
   });
 });
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type Logger, silentLogger } from "../logger.ts";
@@ -24,20 +24,23 @@ const folderMode = 0o700;
 const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
 
+const databases = /^(chain|store|keys)\.sqlite/;
 /** Paths in a data folder, and the access that this process needs to each. */
 const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
-  [/^lock$|^(chain|store|keys)\.sqlite/, R_OK | W_OK],
+  [/^lock$/, R_OK | W_OK],
+  [databases, R_OK | W_OK],
   [/\.key$/, R_OK],
 ];
 
 /**
  * Creates the folder if it is missing and locks it for this process. The lock is one of the operating system, held through SQLite, so it ends with
  * the process however that ends. Logs a warning if other users own the folder or can open it.
- * @throws DataFolderError if the folder cannot be created, read or written, or another process uses it.
+ * @throws DataFolderError if the folder cannot be created, read or written, one of its databases is a link, or another process uses it.
  */
 export function openDataFolder(folder: string, logger: Logger = silentLogger): DataFolder {
   const root = resolve(folder);
   makeUsable(root);
+  refuseLinks(root);
   const lock = takeLock(root);
   if (process.platform !== "win32") warnOfUsers(root, logger);
   return { path: (file) => resolve(root, file), release: () => lock.close() };
@@ -61,6 +64,21 @@ function makeUsable(root: string): void {
       { cause },
     );
   }
+}
+
+/** SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, go by the name in the folder. */
+function refuseLinks(root: string): void {
+  const entries = readdirSync(root, { withFileTypes: true });
+  const link = entries.find((entry) => entry.isSymbolicLink() && databases.test(entry.name));
+  if (link === undefined) return;
+  const file = resolve(root, link.name);
+  throw new DataFolderError(
+    [
+      `${file} is a symbolic link: a broker with another data folder could write the same file, and the log of the database is beside the target.`,
+      `Stop each broker that uses ${realpathSync(file)}. Then replace the link by that file, together with the files beside it whose names begin with its name.`,
+      "To keep the data elsewhere, make the data folder itself a link, or name the other folder by --data-dir or STELE_DATA_DIR.",
+    ].join(" "),
+  );
 }
 
 function warnOfUsers(root: string, logger: Logger): void {
