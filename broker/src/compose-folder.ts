@@ -1,10 +1,11 @@
 import { existsSync, statSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { headFileOf, readHeadFile } from "@stele/chain";
 import { manifestFile } from "./backup/manifest.ts";
 import { isRestoreUnfinished } from "./backup/restored.ts";
 import { embeddedKeyFile, groupKeyFile } from "./compose-signer.ts";
 import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
+import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
 import type { CleanupStack } from "./lib/cleanup-stack.ts";
@@ -15,8 +16,8 @@ import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-grou
 /** A page of SQLite's; a database that is no longer holds no table. */
 const pageBytes = 4096;
 const nothingKnown: KnownGroups = { indexed: new Map(), signed: new Set() };
-/** The end of a message of a refused start. */
-export const nothingChanged = "This start has changed nothing.";
+/** The end of a message about a folder that a start, or a command, refuses. */
+export const nothingChanged = "Nothing was changed.";
 
 /** For parts that keep something in the data folder. */
 export interface FolderOptions {
@@ -27,6 +28,12 @@ export interface FolderOptions {
   readonly onFailure: (failure: Error) => void;
   /** Whether this is the end of a start that has failed, which leaves each file as it is. */
   readonly hasFailed: () => boolean;
+}
+
+export interface FolderCheckOptions {
+  readonly logger?: Logger;
+  /** Whether a folder without chain, or without store where no chain is embedded, is refused: a start makes them anew. */
+  readonly needsData?: boolean | undefined;
 }
 
 /** What a start has to know of the folder. */
@@ -51,11 +58,25 @@ export function keysFile(folder: DataFolder): string {
 }
 
 /**
+ * For a command: a start makes the folder.
+ * @throws Error if there is none.
+ */
+export function requireFolder(config: Config): string {
+  const folder = resolve(config.dataDir);
+  if (existsSync(folder)) return folder;
+  throw new Error(`${folder} does not exist: name the broker's data folder by ${flagName("dataDir")}.`);
+}
+
+/**
  * Refuses a backup itself, a restore that was cut short, and a folder in which a file is missing that a start would create again: a new chain in place of the lost one, or a new key that
  * owns nothing. Changes nothing in the folder.
  * @throws Error that names what is missing and says what to do.
  */
-export async function checkDataFolder(folder: DataFolder, config: Config, logger = silentLogger): Promise<FolderFacts> {
+export async function checkDataFolder(
+  folder: DataFolder,
+  config: Config,
+  { logger = silentLogger, needsData = false }: FolderCheckOptions = {},
+): Promise<FolderFacts> {
   if (existsSync(folder.path(manifestFile))) throw new Error(isBackup(folder));
   if (isRestoreUnfinished(folder.path("."))) throw new Error(isHalfRestored(folder));
   if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
@@ -75,11 +96,14 @@ export async function checkDataFolder(folder: DataFolder, config: Config, logger
     throw new Error(withoutChain(folder, { witness, hasKey }));
   const signed = keyless.find(({ id }) => known.signed.has(id));
   if (signed !== undefined) throw new Error(withoutGroupKey(folder, signed));
+  const lacksStore = isStoreUsed(config) && sizeOf(storeFile(folder)) === 0;
+  if (needsData && embedded !== undefined && !hasChain) throw new Error(withoutData(chainFile(folder)));
+  if (needsData && embedded === undefined && lacksStore) throw new Error(withoutData(storeFile(folder)));
   if (embedded !== undefined && hasChain) checkChainLog(chainFile(folder));
   if (embedded !== undefined && !hasChain && hasKey) warnOfNewChain(folder, logger);
   if (embedded !== undefined && hasChain) warnOfHead(folder, logger);
   if (isStoreUsed(config)) warnOfStoreLog(storeFile(folder), logger);
-  return { needsHeadFile: isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 };
+  return { needsHeadFile: lacksStore };
 }
 
 /** Undefined where there is none, or where an operator has said that the chain is right as it is. */
@@ -196,6 +220,11 @@ function withoutGroupKey(folder: DataFolder, { id }: GroupConfig): string {
     `If it is lost for good, make a new one: (umask 077; openssl rand -hex 32 > ${file}).`,
     nothingChanged,
   ].join(" ");
+}
+
+function withoutData(file: string): string {
+  const remedy = `Give the command the settings that the broker is started with, such as ${flagName("dataDir")}.`;
+  return `${file} is missing or empty: a broker with these settings has not run in that folder. ${remedy} ${nothingChanged}`;
 }
 
 function isBackup(folder: DataFolder): string {

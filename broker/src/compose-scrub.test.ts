@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -78,8 +78,8 @@ function spoilParentHash(number: number): void {
   sqlite.close();
 }
 
-function scrub() {
-  return runScrub(["--data-dir", folder], { env: {}, log: () => {} });
+function scrub(log: (line: string) => void = () => {}) {
+  return runScrub(["--data-dir", folder], { env: {}, log });
 }
 
 function blockOf(index: number): string {
@@ -127,6 +127,26 @@ describe("stele scrub", () => {
     expect(outcome.output).toContain(`the chain's file is damaged in block ${blockOf(1)}: `);
     expect(outcome.output).toContain("restore chain.sqlite with its -wal file from a backup");
     expect(outcome.output).toMatch(/index: \d batches checked, 1 damaged, 0 mended\n$/);
+  });
+
+  it.each<[string, () => void, string]>([
+    ["is not there", () => {}, "does not exist: name the broker's data folder by --data-dir"],
+    ["is empty", () => mkdirSync(folder), "chain.sqlite is missing or empty: a broker with these settings"],
+    [
+      "has a key alone",
+      () => cpSync(join(root, "whole", "signer.key"), join(folder, "signer.key")),
+      "chain.sqlite is missing or empty: a broker with these settings",
+    ],
+  ])("refuses a folder that %s, and makes no chain there", async (_, make, says) => {
+    rmSync(folder, { recursive: true });
+    make();
+    const lines: string[] = [];
+    const before = existsSync(folder) ? readdirSync(folder) : [];
+    const outcome = await scrub((line) => lines.push(line));
+    expect(outcome).toMatchObject({ exitCode: 2, output: "", problem: expect.stringContaining(says) });
+    const after = existsSync(folder) ? readdirSync(folder) : [];
+    expect(after.filter((name) => name !== "lock")).toEqual(before);
+    expect(lines.filter((line) => line.includes("new chain"))).toEqual([]);
   });
 
   it("cannot run beside a broker, nor on a folder that is refused", async () => {

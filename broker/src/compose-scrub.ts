@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { startEngine } from "./compose.ts";
+import { requireFolder } from "./compose-folder.ts";
 import { isClustered } from "./config/derived.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
@@ -45,6 +46,7 @@ export async function runScrub(
     if (loaded.status === "refused") return failed(loaded.problems.join("\n"));
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
     const { config, secrets } = loaded;
+    requireFolder(config);
     if (isClustered(config)) return failed("nodes that share a database are scrubbed by the one that writes the index");
     const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
     const reports = await scrub(config, { logger, secrets });
@@ -67,7 +69,7 @@ async function scrub(
   try {
     const groups = config.groups?.map((group) => ({ ...group, storeRetentionMs: undefined }));
     const quiet: Config = { ...config, groups, deliveries: "paused", scrubPeriodMs: 0, storeRetentionMs: 0 };
-    const engine = await startEngine(quiet, { logger, secrets, cleanup });
+    const engine = await startEngine(quiet, { logger, secrets, cleanup, needsData: true });
     engine.confirm();
     const failure = engine.failure.then((error): never => {
       throw error;

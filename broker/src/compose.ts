@@ -6,7 +6,13 @@ import { createKeyOptions } from "./compose-access.ts";
 import { startAuditLog } from "./compose-audit.ts";
 import { serveBackups } from "./compose-backup.ts";
 import { databaseAddress } from "./compose-database.ts";
-import { chainFile, checkDataFolder, type FolderOptions, storeFile } from "./compose-folder.ts";
+import {
+  chainFile,
+  checkDataFolder,
+  type FolderCheckOptions,
+  type FolderOptions,
+  storeFile,
+} from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { toEngineLimits } from "./compose-limits.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
@@ -112,7 +118,7 @@ export interface ServerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface StartContext extends ServerOptions {
+export interface StartContext extends ServerOptions, Pick<FolderCheckOptions, "needsData"> {
   readonly cleanup: CleanupStack;
 }
 
@@ -165,7 +171,7 @@ export interface RunningEngine {
 /** Starts all but the port; `cleanup` close it. @throws as startServer. */
 export async function startEngine(
   config: Config,
-  { logger, secrets, signal, cleanup }: StartContext,
+  { logger, secrets, signal, cleanup, needsData }: StartContext,
 ): Promise<RunningEngine> {
   reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
@@ -173,7 +179,7 @@ export async function startEngine(
   const groups = groupsOf(config);
   let isStarted = false;
   const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
-  const { needsHeadFile } = await checkDataFolder(folder, config, logger);
+  const { needsHeadFile } = await checkDataFolder(folder, config, { logger, needsData });
   const newFiles = new NewFiles(folder.path("."));
   cleanup.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
   const failure = createDeferred<Error>();
