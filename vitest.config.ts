@@ -5,7 +5,7 @@ import { LongestFirst } from "./tools/longest-first.mjs";
 const servers = [
   "{broker,contracts}/src/**/*.anvil.test.ts",
   "contracts/src/gas-snapshot.test.ts",
-  "broker/src/compose{,-cluster,-proof,-refused,-scrub}.test.ts",
+  "broker/src/compose{,-backup,-cluster,-proof,-refused,-scrub}.test.ts",
   "broker/src/ledger/evm/evm-ledger.writer.*.test.ts",
   "broker/src/ledger/evm/registry/own-writers.test.ts",
   "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations}.test.ts",

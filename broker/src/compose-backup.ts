@@ -8,10 +8,9 @@ import { makeBackup } from "./backup/make-backup.ts";
 import type { Manifest } from "./backup/manifest.ts";
 import { restoreBackup } from "./backup/restore-backup.ts";
 import { letDeliver } from "./backup/restored.ts";
-import { chainFile, keysFile } from "./compose-folder.ts";
+import { chainFile, checkDataFolder, keysFile, requireFolder } from "./compose-folder.ts";
 import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
 import { loadConfig } from "./config/load-config.ts";
-import { flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -20,6 +19,7 @@ import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { HeldFile } from "./store/sql/schema.ts";
 import { holdShared } from "./store/sql/sqlite/hold-shared.ts";
+import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
 /** What a command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
@@ -76,7 +76,7 @@ const holdsMax = 300;
 export async function runBackupCommand(
   command: BackupCommand,
   argv: readonly string[],
-  { env }: { readonly env: Environment },
+  { env, log }: { readonly env: Environment; readonly log: (line: string) => void },
 ): Promise<BackupOutcome> {
   if (argv.some((word) => word === "--help" || word === "-h")) return done(usages[command]);
   try {
@@ -88,7 +88,9 @@ export async function runBackupCommand(
     const loaded = loadConfig({ env, argv: rest, readFile: (path) => readFileSync(path, "utf8"), version });
     if (loaded.status === "refused") return failed(command, loaded.problems.join("\n"), 2);
     if (loaded.status !== "loaded") return done(loaded.output);
-    const { text, result } = await run[command](loaded.config, target);
+    const { logLevel: level, logFormat: format } = loaded.config;
+    const logger = createLogger({ level, format, destination: { write: log } });
+    const { text, result } = await run[command](loaded.config, { target, logger });
     return done(form === "table" ? text : toJsonText(form, result));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -102,19 +104,24 @@ interface Done {
   readonly result: object;
 }
 
-const run: Readonly<Record<BackupCommand, (config: Config, target: string) => Promise<Done>>> = {
-  backup: async (config, target) => {
-    const folder = resolve(config.dataDir);
-    if (!existsSync(folder))
-      throw new Error(`${folder} does not exist: name the broker's data folder by ${flagName("dataDir")}.`);
+interface Orders {
+  readonly target: string;
+  readonly logger: Logger;
+}
+
+const run: Readonly<Record<BackupCommand, (config: Config, orders: Orders) => Promise<Done>>> = {
+  backup: async (config, { target, logger }) => {
+    const folder = requireFolder(config);
     const path = resolve(target);
-    const manifest = isInUse(folder) ? await askBroker(folder, path) : await backUpStopped(folder, path);
+    const manifest = isInUse(folder)
+      ? await askBroker(folder, path)
+      : await backUpStopped(config, { target: path, logger });
     return {
       text: `${describe(manifest)} in ${path}\n${noteMissing(config)}`,
       result: toResult(manifest, { folder: path, config }),
     };
   },
-  restore: async (config, from) => {
+  restore: async (config, { target: from }) => {
     const manifest = await restoreBackup(from, config.dataDir, () => Date.now());
     const next = "Its broker calls no receiver until you run `stele activate`.";
     const folder = resolve(config.dataDir);
@@ -140,11 +147,12 @@ function toResult(
   return { folder, madeAt, version: madeBy, files, missing: listMissing(config) };
 }
 
-/** Holds the folder meanwhile, so that no broker starts. */
-async function backUpStopped(folder: string, target: string): Promise<Manifest> {
-  const held = openDataFolder(folder);
+/** Holds the folder meanwhile, so that no broker starts. A folder that a start would refuse is no backup: it would be missed too late. */
+async function backUpStopped(config: Config, { target, logger }: Orders): Promise<Manifest> {
+  const held = openDataFolder(config.dataDir);
   try {
-    return await makeBackup(target, { folder, version, now: () => Date.now() });
+    await checkDataFolder(held, config, { logger, needsData: true });
+    return await makeBackup(target, { folder: held.path("."), version, now: () => Date.now() });
   } finally {
     held.release();
   }

@@ -51,7 +51,7 @@ async function changeKeys(command: "key" | "role", argv: readonly string[]): Pro
 async function backup(command: BackupCommand, argv: readonly string[]): Promise<void> {
   const { exitCode, output, problem } = await withProgress(process.stderr, {
     name: `stele ${command}`,
-    task: () => runBackupCommand(command, argv, { env: process.env }),
+    task: () => runBackupCommand(command, argv, { env: process.env, log: (line) => void process.stderr.write(line) }),
   });
   process.stdout.write(output);
   process.stderr.write(problem);
