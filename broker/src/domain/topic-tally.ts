@@ -1,52 +1,67 @@
+import type { PendingEvents } from "./pending-events.ts";
+import { minOf, type Position } from "./position.ts";
 import { toLevels, type TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
+/** Events that were added so far. */
+class Sum implements PendingEvents {
+  count = 0;
+  first: Position | undefined;
+
+  add({ count, first }: PendingEvents): void {
+    this.count += count;
+    if (first !== undefined) this.first = this.first === undefined ? first : minOf(this.first, first);
+  }
+}
+
 interface TallyNode {
-  /** Count of the topic that ends here. */
-  own: number;
-  /** Count of that topic and every topic below. */
-  total: number;
+  /** Events of the topic that ends here. */
+  readonly own: Sum;
+  /** Events of that topic and every topic below. */
+  readonly total: Sum;
   readonly children: Map<string, TallyNode>;
 }
 
-const createNode = (): TallyNode => ({ own: 0, total: 0, children: new Map() });
+const createNode = (): TallyNode => ({ own: new Sum(), total: new Sum(), children: new Map() });
 
-/** Counts by topic, summed up for filters. A sum visits the levels that `+` leaves open, and nothing below a `#`. Matches like `matchesFilter`. */
+/** Events by topic, summed up for filters. A sum visits the levels that `+` leaves open, and nothing below a `#`. Matches like `matchesFilter`. */
 export class TopicTally {
   readonly #root = createNode();
 
-  add(topic: TopicName, count: number): void {
+  add(topic: TopicName, events: PendingEvents): void {
     let node = this.#root;
-    node.total += count;
+    node.total.add(events);
     for (const level of toLevels(topic)) {
       const next = node.children.get(level) ?? createNode();
       node.children.set(level, next);
       node = next;
-      node.total += count;
+      node.total.add(events);
     }
-    node.own += count;
+    node.own.add(events);
   }
 
-  /** The sum over every topic that the filter matches. */
-  sum(filter: TopicFilter): number {
+  /** The events of every topic that the filter matches. */
+  sum(filter: TopicFilter): PendingEvents {
     const [first = "", ...below] = toLevels(filter);
-    if (first !== "#" && first !== "+") return sumBelow(this.#root.children.get(first), below, 0);
-    let sum = 0;
-    for (const [level, node] of this.#root.children) {
-      // A wildcard on the first level does not match topics that begin with `$` (MQTT 5.0, section 4.7.2).
-      if (!level.startsWith("$")) sum += first === "#" ? node.total : sumBelow(node, below, 0);
+    const sum = new Sum();
+    if (first !== "#" && first !== "+") addBelow(sum, this.#root.children.get(first), below);
+    else {
+      for (const [level, node] of this.#root.children) {
+        // A wildcard on the first level does not match topics that begin with `$` (MQTT 5.0, section 4.7.2).
+        if (level.startsWith("$")) continue;
+        if (first === "#") sum.add(node.total);
+        else addBelow(sum, node, below);
+      }
     }
     return sum;
   }
 }
 
-function sumBelow(node: TallyNode | undefined, levels: readonly string[], depth: number): number {
-  if (node === undefined) return 0;
-  const level = levels[depth];
-  if (level === undefined) return node.own;
-  if (level === "#") return node.total;
-  if (level !== "+") return sumBelow(node.children.get(level), levels, depth + 1);
-  let sum = 0;
-  for (const child of node.children.values()) sum += sumBelow(child, levels, depth + 1);
-  return sum;
+/** Adds the events below a node. */
+function addBelow(sum: Sum, node: TallyNode | undefined, [level, ...below]: readonly string[]): void {
+  if (node === undefined) return;
+  if (level === undefined) sum.add(node.own);
+  else if (level === "#") sum.add(node.total);
+  else if (level === "+") for (const child of node.children.values()) addBelow(sum, child, below);
+  else addBelow(sum, node.children.get(level), below);
 }

@@ -1,6 +1,6 @@
 import type { EventBatch } from "../domain/event.ts";
 import { parseGroupId } from "../domain/group-id.ts";
-import { toPosition } from "../domain/position.ts";
+import { advance, type Position, toPosition } from "../domain/position.ts";
 import {
   type Delivery,
   parseSubscriptionId,
@@ -117,3 +117,12 @@ export const history: readonly IndexedBlock[] = [
   blockOf(5, { skipped: [{ name: alpha, firstSequence: 6, count: 2 }] }),
   blockOf(6, { batches: [batchOf(alpha, { block: 6, sequence: 8, count: 1 })] }),
 ];
+
+/** Position of the first event of the history after a place. */
+export function firstAfter(topic: TopicName, after: Position): Position | undefined {
+  const batches = history.flatMap((block) => block.batches).filter((batch) => batch.topic === topic);
+  const positions = batches.flatMap(({ firstPosition, count }) =>
+    Array.from({ length: count }, (_, index) => advance(firstPosition, index)),
+  );
+  return positions.find((position) => position > after);
+}

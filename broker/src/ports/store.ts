@@ -2,6 +2,7 @@ import type { DeadLetter } from "../domain/dead-letter.ts";
 import type { Event, EventBatch } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { NameRange } from "../domain/name-range.ts";
+import type { PendingEvents } from "../domain/pending-events.ts";
 import type { Position } from "../domain/position.ts";
 import type { OverQuota, StoredQuota } from "../domain/quota.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId, SubscriptionState } from "../domain/subscription.ts";
@@ -161,7 +162,7 @@ export interface Stretch {
 /** Events of a range by topic. */
 export interface StretchCounts {
   /** Each topic once, in any order. */
-  readonly counts: readonly { readonly topic: TopicName; readonly count: number }[];
+  readonly counts: readonly (PendingEvents & { readonly topic: TopicName })[];
   /** End of the counted part: the end of the range, or of the last counted batch. */
   readonly upTo: Position;
 }
@@ -305,8 +306,8 @@ export interface Store extends PublishKeys {
   listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]>;
   /** Number of events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
-  /** The same for many places, with one read of the index: a count for each, in order. */
-  countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]>;
+  /** The same for many places, with one read of the index: for each, in order, the count and the first of those events. */
+  countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]>;
   /** Counts events of all topics, by topic, without reading them. */
   countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
-import { advance, type Position, positionZero, toPosition } from "../domain/position.ts";
+import type { PendingEvents } from "../domain/pending-events.ts";
+import { advance, before, fromStored, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import { checksumOfBytes } from "../lib/bytes-checksum.ts";
 import type { BatchRange, IndexedBlock, RetainedChange, RetainedEvent, Store } from "../ports/store.ts";
@@ -218,10 +219,13 @@ async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promis
 
 /** Events of a range by topic, one page after the other. */
 async function countStretchByPages(store: Store, { after, upTo, batchesMax }: BatchRange) {
-  const found = new Map<TopicName, number>();
+  const found = new Map<TopicName, PendingEvents>();
   for (let from = after; from < upTo; ) {
     const page = await store.countStretch(group, { after: from, upTo, batchesMax });
-    for (const { topic, count } of page.counts) found.set(topic, (found.get(topic) ?? 0) + count);
+    for (const { topic, count, first } of page.counts) {
+      const known = found.get(topic);
+      found.set(topic, { count: (known?.count ?? 0) + count, first: known?.first ?? first });
+    }
     expect(page.upTo).toBeGreaterThan(from);
     from = page.upTo;
   }
@@ -229,10 +233,12 @@ async function countStretchByPages(store: Store, { after, upTo, batchesMax }: Ba
 }
 
 function countStretchNaively(batches: readonly EventBatch[], { after, upTo }: BatchRange) {
-  const found = new Map<TopicName, number>();
+  const found = new Map<TopicName, PendingEvents>();
   for (const { topic, firstPosition, count } of batches) {
     for (let position = firstPosition as number; position < firstPosition + count; position += 1) {
-      if (position > after && position <= upTo) found.set(topic, (found.get(topic) ?? 0) + 1);
+      if (position <= after || position > upTo) continue;
+      const known = found.get(topic);
+      found.set(topic, { count: (known?.count ?? 0) + 1, first: known?.first ?? fromStored(position) });
     }
   }
   return found;
@@ -256,6 +262,10 @@ async function checkCounts(store: Store, batches: readonly EventBatch[], range: 
   expect(await store.countEventsAfter(group, name, positionZero)).toBe(countNaively(batches, name, positionZero));
   const places = [positionZero, range.after, range.upTo].map((after) => ({ topic: name, after }));
   const counts = places.map(({ after }) => countNaively(batches, name, after));
-  expect(await store.countEventsAfterEach(group, places)).toEqual(counts);
+  const found = await store.countEventsAfterEach(group, places);
+  expect(found.map(({ count }) => count)).toEqual(counts);
+  for (const { count, first } of found) {
+    expect(first === undefined ? 0 : countNaively(batches, name, before(first))).toBe(count);
+  }
   expect(await countStretchByPages(store, range)).toEqual(countStretchNaively(batches, range));
 }

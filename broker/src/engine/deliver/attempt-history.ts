@@ -52,6 +52,11 @@ export class AttemptHistory {
     return this.#records.get(id)?.toReversed() ?? [];
   }
 
+  /** The newest attempt of a subscription. */
+  lastOf(id: SubscriptionId): AttemptRecord | undefined {
+    return this.#records.get(id)?.at(-1);
+  }
+
   /** A receiver that works costs no memory per event: its newest attempt replaces the one before. */
   note({ subscription: { id }, eventId }: Notification, { outcome, answer, at, durationMs }: EndedAttempt): void {
     const own = this.#records.get(id);

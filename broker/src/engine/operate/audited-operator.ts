@@ -20,7 +20,7 @@ import type {
   SessionsCall,
   SessionView,
   SubscriptionDetails,
-  SubscriptionView,
+  ListedSubscription,
   TopicDetails,
   TopicsCall,
 } from "./calls.ts";
@@ -44,7 +44,7 @@ export class AuditedOperator implements Operator {
     this.#trail = trail;
   }
 
-  searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>> {
+  searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<ListedSubscription>> {
     const audited = { caller, action: "list subscriptions", subject: { groupId: call.groupId } };
     return this.#look(audited, () => this.#calls.searchSubscriptions(caller, call, page));
   }

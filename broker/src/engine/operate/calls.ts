@@ -2,6 +2,7 @@ import type { EventId } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
 import type { EventBatch } from "../../domain/event.ts";
+import type { Position } from "../../domain/position.ts";
 import type { SessionProtocol, Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { GroupHealth } from "../broker.ts";
@@ -46,15 +47,23 @@ export interface SubscriptionView {
   readonly subscription: Subscription;
   /** Matching events after the cursor. */
   readonly lag: number;
+  /** Position of the oldest of them; undefined without one. */
+  readonly waitingFrom: Position | undefined;
   /** Address of the node that delivers it; undefined for none, and where one process has the store alone. */
   readonly node: string | undefined;
 }
 
-export interface SubscriptionDetails extends SubscriptionView {
-  /** When the block of the oldest event after the cursor was made; undefined without one, where it lies far after the cursor, or if the chain does not tell. */
+/** A callback subscription of a list. */
+export interface ListedSubscription extends SubscriptionView {
+  /** When the block of the oldest event after the cursor was made; undefined without one, or if the chain does not tell in time. */
   readonly waitingSince: number | undefined;
   /** When the next attempt is due; undefined unless this node waits for it. */
   readonly nextAttemptAt: number | undefined;
+  /** The newest attempt of this node. */
+  readonly lastAttempt: AttemptRecord | undefined;
+}
+
+export interface SubscriptionDetails extends ListedSubscription {
   /** Number of its dead letters. */
   readonly deadLetters: number;
   /** Attempts of this node, the newest first. */

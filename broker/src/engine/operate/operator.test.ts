@@ -283,6 +283,8 @@ describe("a search", () => {
     expect(waitingSince).toBeDefined();
     expect([subscription.failedAttempts, subscription.failingSince, lag]).toEqual([1, clock.now(), 1]);
     expect(sink.attempts).toHaveLength(1);
+    const { items } = await engine.broker.operator.searchSubscriptions(testCaller, {}, page);
+    expect(items).toMatchObject([{ nextAttemptAt, waitingSince, lastAttempt: attempts[0], lag: 1 }]);
   });
 });
 

@@ -16,6 +16,7 @@ import type {
   BlockView,
   EventsCall,
   GroupView,
+  ListedSubscription,
   NodeView,
   OrderCall,
   OrderResult,
@@ -26,7 +27,6 @@ import type {
   SessionsCall,
   SessionView,
   SubscriptionDetails,
-  SubscriptionView,
   TopicDetails,
   TopicsCall,
 } from "./calls.ts";
@@ -41,7 +41,7 @@ import type { TopicFinder } from "./topic-finder.ts";
 
 /** What operators ask of the broker. Each call asks for the right to administer (100701, 100702) first. */
 export interface Operator {
-  searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>>;
+  searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<ListedSubscription>>;
   getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails>;
   /** Events that the subscription was skipped past. */
   listDeadLetters(caller: Caller, id: string, page: PageCall): Promise<Page<DeadLetter>>;
@@ -100,9 +100,9 @@ export class GuardedOperator implements Operator {
     this.#options = options;
   }
 
-  async searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<SubscriptionView>> {
+  async searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<ListedSubscription>> {
     this.#authorize(caller, call.groupId);
-    return this.#options.finder.search(call, { ...page, slices: this.#pausesFor(caller) });
+    return this.#options.finder.list(call, { ...page, slices: this.#pausesFor(caller) });
   }
 
   async getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {

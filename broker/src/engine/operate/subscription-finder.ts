@@ -1,6 +1,7 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { NodeId } from "../../domain/node.ts";
+import { nonePending } from "../../domain/pending-events.ts";
 import { fromStored, type Position } from "../../domain/position.ts";
 import { parseAnySubscriptionId, type Subscription } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
@@ -16,9 +17,9 @@ import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
 import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
-import type { Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
+import type { ListedSubscription, Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
-import { findNextMatch, lookReadsMax, type NextMatchParts } from "./next-match.ts";
+import { findWaitingTimes } from "./waiting-times.ts";
 
 /** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
 const rowsSearchedMax = 1_000;
@@ -28,8 +29,6 @@ const rowsReadMax = 500;
 
 export interface SubscriptionFinderOptions {
   readonly store: Store;
-  /** The store as it is, without the events that it has dropped. */
-  readonly keptStore: NextMatchParts["store"];
   readonly groups: Groups;
   readonly clock: Clock;
   readonly workers: DeliveryWorkers;
@@ -52,6 +51,12 @@ export class SubscriptionFinder {
 
   constructor(options: SubscriptionFinderOptions) {
     this.#options = options;
+  }
+
+  /** What a search finds, with what this node knows of its attempts. @throws BrokerError as {@link search}. */
+  async list(call: SearchCall, page: PageCall & Paused): Promise<Page<ListedSubscription>> {
+    const { items, next } = await this.search(call, page);
+    return { items: await this.#withAttempts(items), next };
   }
 
   /** In the order of their identifiers. @throws BrokerError 100306, 200211 for the group; 100101 to 100109 for the topic. */
@@ -79,16 +84,11 @@ export class SubscriptionFinder {
   async get(text: string, slices: Pauses): Promise<SubscriptionDetails> {
     const id = parseAnySubscriptionId(text);
     const row = await this.#options.store.findSubscription(id);
-    const [view] = row === undefined ? [] : await this.#viewAll([row], { addresses: await this.#addresses(), slices });
-    if (view === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
-    const { workers, history } = this.#options;
-    return {
-      ...view,
-      waitingSince: await this.#waitingSince(view, slices),
-      nextAttemptAt: workers.find(id)?.nextAttemptAt,
-      deadLetters: await this.#options.store.deadLetters.count(id),
-      attempts: history.of(id),
-    };
+    const found = row === undefined ? [] : await this.#viewAll([row], { addresses: await this.#addresses(), slices });
+    const [listed] = await this.#withAttempts(found);
+    if (listed === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    const { store, history } = this.#options;
+    return { ...listed, deadLetters: await store.deadLetters.count(id), attempts: history.of(id) };
   }
 
   /** By position. @throws BrokerError 100503 to 100505; 200001 for the page. */
@@ -112,20 +112,25 @@ export class SubscriptionFinder {
     const all = rows.map((row) => toCurrent(row, this.#options));
     for (const { subscription, isIdle } of all) if (!isIdle) counts.add(subscription);
     await counts.read();
-    return all.map(({ subscription, isIdle }) => ({
-      subscription,
-      lag: isIdle ? 0 : counts.get(subscription),
-      node: addresses.get(subscription.owner),
-    }));
+    return all.map(({ subscription, isIdle }) => {
+      const { count, first } = isIdle ? nonePending : counts.find(subscription);
+      return { subscription, lag: count, waitingFrom: first, node: addresses.get(subscription.owner) };
+    });
   }
 
-  async #waitingSince({ subscription, lag }: SubscriptionView, slices: Pauses): Promise<number | undefined> {
-    const { groups } = this.#options;
-    const group = groups.find(subscription.groupId);
-    if (lag === 0 || group === undefined) return undefined;
-    const parts = { store: this.#options.keptStore, slices, readsMax: lookReadsMax };
-    const event = await findNextMatch(parts, subscription).catch(() => undefined);
-    return event && group.times.find(event.blockNumber);
+  async #withAttempts(views: readonly SubscriptionView[]): Promise<readonly ListedSubscription[]> {
+    const { workers, history } = this.#options;
+    const waiting = views.map(({ subscription, waitingFrom }) => ({
+      groupId: subscription.groupId,
+      from: waitingFrom,
+    }));
+    const times = await findWaitingTimes(waiting, this.#options);
+    return views.map((view, index) => ({
+      ...view,
+      waitingSince: times[index],
+      nextAttemptAt: workers.find(view.subscription.id)?.nextAttemptAt,
+      lastAttempt: history.lastOf(view.subscription.id),
+    }));
   }
 
   async #addresses(): Promise<Addresses> {

@@ -1,4 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { blockOf, endOfBlock, type Position } from "../../domain/position.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { TopicTally } from "../../domain/topic-tally.ts";
@@ -47,7 +48,7 @@ export class PatternCounts {
   }
 
   /** Matching events after the cursor. */
-  count(filter: TopicFilter): number {
+  find(filter: TopicFilter): PendingEvents {
     return this.#tally.sum(filter);
   }
 
@@ -62,7 +63,7 @@ export class PatternCounts {
         upTo: this.#from,
         batchesMax: batchesCountedMax,
       });
-      for (const { topic, count } of counted.counts) this.#tally.add(topic, count);
+      for (const { topic, ...events } of counted.counts) this.#tally.add(topic, events);
       after = counted.upTo;
       await slices.pause();
     }
@@ -79,7 +80,7 @@ export class PatternCounts {
       const due = topics.filter(({ blockNumber }) => blockNumber >= blockOf(cursor));
       const places = due.map(({ name }) => ({ topic: name, after: cursor }));
       const counts = await store.countEventsAfterEach(groupId, places);
-      for (const [index, { name }] of due.entries()) this.#tally.add(name, counts[index] ?? 0);
+      for (const [index, { name }] of due.entries()) this.#tally.add(name, counts[index] ?? nonePending);
       await slices.pause();
     }
   }

@@ -1,4 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, type TopicFilter } from "../../domain/topic-filter.ts";
@@ -27,7 +28,7 @@ export class PendingCounts {
   readonly #options: PendingCountsOptions;
   readonly #names = new Map<GroupId, ByCursor>();
   readonly #patterns = new Map<GroupId, ByCursor>();
-  readonly #counts = new Map<string, number>();
+  readonly #found = new Map<string, PendingEvents>();
 
   constructor(options: PendingCountsOptions) {
     this.#options = options;
@@ -48,7 +49,12 @@ export class PendingCounts {
 
   /** Of a standing that was read. */
   get(standing: Standing): number {
-    return this.#counts.get(keyOf(standing)) ?? 0;
+    return this.find(standing).count;
+  }
+
+  /** The same with the first of the events. */
+  find(standing: Standing): PendingEvents {
+    return this.#found.get(keyOf(standing)) ?? nonePending;
   }
 
   async #readNames(groupId: GroupId, byCursor: ByCursor): Promise<void> {
@@ -56,8 +62,8 @@ export class PendingCounts {
     const standings = [...standingsOf(groupId, byCursor)];
     for (const chunk of chunksOf(standings, placesCountedMax)) {
       const places = chunk.map(({ filter, cursor }) => ({ topic: parseTopicName(filter), after: cursor }));
-      const counts = await store.countEventsAfterEach(groupId, places);
-      for (const [index, standing] of chunk.entries()) this.#counts.set(keyOf(standing), counts[index] ?? 0);
+      const found = await store.countEventsAfterEach(groupId, places);
+      for (const [index, standing] of chunk.entries()) this.#found.set(keyOf(standing), found[index] ?? nonePending);
       await slices.pause();
     }
   }
@@ -69,7 +75,7 @@ export class PendingCounts {
     for (const [cursor, filters] of newestFirst) {
       await patterns.goBackTo(cursor);
       for (const filter of filters) {
-        this.#counts.set(keyOf({ groupId, filter, cursor }), patterns.count(filter));
+        this.#found.set(keyOf({ groupId, filter, cursor }), patterns.find(filter));
         await slices.pause();
       }
     }

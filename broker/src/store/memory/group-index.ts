@@ -1,7 +1,8 @@
 import { topicDigest } from "@stele/wire";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { isInRanges } from "../../domain/name-range.ts";
-import { endOfBlock, fromStored, type Position } from "../../domain/position.ts";
+import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
+import { advance, endOfBlock, fromStored, type Position } from "../../domain/position.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
@@ -214,28 +215,30 @@ export class GroupIndex {
     });
   }
 
-  countEventsAfter(name: TopicName, after: Position): number {
+  findEventsAfter(name: TopicName, after: Position): PendingEvents {
     const total = this.#topics.get(name)?.eventCount ?? 0;
     const records = this.#batchesByTopic.get(name) ?? [];
     const next = records[lowerBound(records, after + 1, lastPositionOfRecord)];
-    if (next === undefined) return 0;
-    return total - next.eventsBefore - Math.max(0, after - next.batch.firstPosition + 1);
+    if (next === undefined) return nonePending;
+    const inBatch = Math.max(0, after - next.batch.firstPosition + 1);
+    return { count: total - next.eventsBefore - inBatch, first: advance(next.batch.firstPosition, inBatch) };
   }
 
   countStretch({ after, upTo, batchesMax }: Stretch): StretchCounts {
-    const counts = new Map<TopicName, number>();
+    const counts = new Map<TopicName, PendingEvents>();
     const start = lowerBound(this.#batches, after + 1, lastPositionOfRecord);
     let end = start;
     for (; end < start + batchesMax; end += 1) {
       const batch = this.#batches[end]?.batch;
       if (batch === undefined || batch.firstPosition > upTo) break;
-      const first = Math.max(batch.firstPosition, after + 1);
+      const first = fromStored(Math.max(batch.firstPosition, after + 1));
       const count = Math.min(lastPositionOf(batch), upTo) - first + 1;
-      counts.set(batch.topic, (counts.get(batch.topic) ?? 0) + count);
+      const known = counts.get(batch.topic);
+      counts.set(batch.topic, { count: (known?.count ?? 0) + count, first: known?.first ?? first });
     }
     const last = end < start + batchesMax ? undefined : this.#batches[end - 1];
     return {
-      counts: [...counts].map(([topic, count]) => ({ topic, count })),
+      counts: [...counts].map(([topic, events]) => ({ topic, ...events })),
       upTo: last === undefined ? upTo : fromStored(Math.min(upTo, lastPositionOfRecord(last))),
     };
   }

@@ -1,5 +1,6 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -177,12 +178,12 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
-    return this.#groups.get(groupId)?.countEventsAfter(topic, after) ?? 0;
+    return this.#groups.get(groupId)?.findEventsAfter(topic, after).count ?? 0;
   }
 
-  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
     const group = this.#groups.get(groupId);
-    return places.map(({ topic, after }) => group?.countEventsAfter(topic, after) ?? 0);
+    return places.map(({ topic, after }) => group?.findEventsAfter(topic, after) ?? nonePending);
   }
 
   async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {

@@ -1,19 +1,20 @@
 import { sql } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
+import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { blockOf, endOfBlock, fromStored } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Stretch, StretchCounts, TopicPlace } from "../../ports/store.ts";
 import { batchPlaceColumns } from "./index-queries.ts";
 import type { KeyedTopic } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
-import { type BatchPlace, checkPlace, countFrom, countOf } from "./sql-batches.ts";
+import { type BatchPlace, checkPlace, countOf, findFrom } from "./sql-batches.ts";
 
 /** See the port; `topics` are those of the places that exist. @throws IndexDamagedError. */
 export async function countEventsAfterEach(
   database: SqlDatabase,
   groupId: GroupId,
   { places, topics }: { readonly places: readonly TopicPlace[]; readonly topics: readonly KeyedTopic[] },
-): Promise<readonly number[]> {
+): Promise<readonly PendingEvents[]> {
   if (places.length === 0) return [];
   const { rows } = await nextBatchOfEach(database, groupId, places).execute(database.relaxed);
   const nextOf = new Map(rows.map((row) => [row.place, row]));
@@ -21,7 +22,8 @@ export async function countEventsAfterEach(
   return places.map(({ topic, after }, place) => {
     const next = nextOf.get(place);
     const total = totals.get(topic);
-    return next === undefined || total === undefined ? 0 : countFrom(checkPlace(next, topic), { total, after });
+    if (next === undefined || total === undefined) return nonePending;
+    return findFrom(checkPlace(next, topic), { total, after });
   });
 }
 
@@ -29,7 +31,7 @@ export async function countEventsAfterEach(
 export async function countStretch(database: SqlDatabase, groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
   const { after, upTo, batchesMax } = stretch;
   const rows = await batchesOfStretch(database, groupId, stretch).execute();
-  const counts = new Map<TopicName, number>();
+  const counts = new Map<TopicName, PendingEvents>();
   for (const row of rows) {
     const name = (row.name ?? "") as TopicName; // The check below covers it.
     const { last_position, first_position } = checkPlace(row, name);
@@ -37,11 +39,13 @@ export async function countStretch(database: SqlDatabase, groupId: GroupId, stre
       first_position: Math.max(first_position, after + 1),
       last_position: Math.min(last_position, upTo),
     };
-    counts.set(name, (counts.get(name) ?? 0) + countOf(counted));
+    const known = counts.get(name);
+    const first = known?.first ?? fromStored(counted.first_position);
+    counts.set(name, { count: (known?.count ?? 0) + countOf(counted), first });
   }
   const last = rows.at(-1)?.last_position ?? 0;
   return {
-    counts: Array.from(counts, ([topic, count]) => ({ topic, count })),
+    counts: Array.from(counts, ([topic, events]) => ({ topic, ...events })),
     upTo: rows.length < batchesMax ? upTo : fromStored(Math.min(upTo, last)),
   };
 }

@@ -1,7 +1,15 @@
 import type { CompiledQuery, Kysely } from "kysely";
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { blockNumberMax, blockOf, endOfBlock, eventsPerBlockMax, type Position } from "../../domain/position.ts";
+import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
+import {
+  blockNumberMax,
+  blockOf,
+  endOfBlock,
+  eventsPerBlockMax,
+  fromStored,
+  type Position,
+} from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type BatchRange, damagedBlocksMax, IndexDamagedError } from "../../ports/store.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
@@ -73,7 +81,8 @@ export class SqlBatches {
   /** Number of the topic's events after the position. */
   async countAfter(topic: KeyedTopic, after: Position): Promise<number> {
     const [next] = await this.#read(this.#options.queries.findNextBatch.bind({ topicId: topic.topicId, after }));
-    return next === undefined ? 0 : countFrom(checkPlace(next, topic.topic.name), { total: topic.eventCount, after });
+    if (next === undefined) return 0;
+    return findFrom(checkPlace(next, topic.topic.name), { total: topic.eventCount, after }).count;
   }
 
   /** A sequence that no batch holds was skipped or is still to come: then no stored event lies between its neighbours. */
@@ -217,12 +226,14 @@ export function countOf(row: Pick<BatchPlace, "first_position" | "last_position"
 }
 
 /** The topic's events after a position: all but those before the next batch, and those of that batch before the position. */
-export function countFrom(
+export function findFrom(
   next: BatchPlace,
   { total, after }: { readonly total: number; readonly after: Position },
-): number {
+): PendingEvents {
   const inBatch = Math.max(0, after - next.first_position + 1);
-  return Math.max(0, total - next.events_before - inBatch); // The index may move on between the look-ups of topic and batch.
+  const count = total - next.events_before - inBatch;
+  // The index may move on between the look-ups of topic and batch.
+  return count > 0 ? { count, first: fromStored(next.first_position + inBatch) } : nonePending;
 }
 
 /** A damaged row may hold any value. */

@@ -1,6 +1,7 @@
 import { type Compilable, type CompiledQuery, type Kysely, sql, type Transaction } from "kysely";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { PendingEvents } from "../../domain/pending-events.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
@@ -218,7 +219,7 @@ export class SqlIndex {
     return topic === undefined ? 0 : this.#batches.countAfter(topic, place.after);
   }
 
-  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
     const names = [...new Set(places.map(({ topic }) => topic))];
     const topics = await this.#findAllKeyed(this.#database, groupId, names);
     return countEventsAfterEach(this.#shared, groupId, { places, topics });

@@ -1,5 +1,6 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { PendingEvents } from "../../domain/pending-events.ts";
 import type { Position } from "../../domain/position.ts";
 import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
@@ -241,7 +242,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.countEventsAfter(groupId, { topic, after });
   }
 
-  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
     return this.#parts().index.countEventsAfterEach(groupId, places);
   }
 

@@ -59,11 +59,11 @@ const subscriptionFields = {
   notifiedAt: time.describe("Of the latest acknowledgement; before the first, when it was made."),
   createdAt: time,
   failing: failingSchema.optional().describe("Absent while the receiver works."),
+  waitingSince: time
+    .optional()
+    .describe("Time of the block of the oldest event after the cursor; absent if the chain does not tell in time."),
+  nextAttemptAt: time.optional().describe("When the node that answers attempts again; absent unless it waits."),
 };
-
-/** A callback subscription of a list. */
-export const adminSubscriptionSchema = z.strictObject(subscriptionFields).meta({ title: "AdminSubscription" });
-export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
 
 const attemptSchema = z.strictObject({
   at: time,
@@ -76,11 +76,18 @@ const attemptSchema = z.strictObject({
   excerpt: z.string().optional().describe("How the answer to a failed attempt began, up to 1 KiB."),
 });
 
+/** A callback subscription of a list. */
+export const adminSubscriptionSchema = z
+  .strictObject({
+    ...subscriptionFields,
+    lastAttempt: attemptSchema.omit({ excerpt: true }).optional().describe("Of the node that answers."),
+  })
+  .meta({ title: "AdminSubscription" });
+export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
+
 export const adminSubscriptionDetailsSchema = z
   .strictObject({
     ...subscriptionFields,
-    waitingSince: time.optional().describe("Time of the block of the oldest event after the cursor."),
-    nextAttemptAt: time.optional().describe("When the node that answers attempts again; absent unless it waits."),
     deadLetters: z.int().describe("Number of its dead letters."),
     attempts: z.array(attemptSchema).describe("Of the node that answers, the newest first; kept in memory."),
   })

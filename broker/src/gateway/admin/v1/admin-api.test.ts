@@ -111,6 +111,9 @@ describe("reads", () => {
     expect(body["items"]).toMatchObject([{ id: ids[0], topic: "orders/eu", state: "active", lag: 0, notified: 2 }]);
     const rest = await call("GET", `/subscriptions?cursor=${String(body["next"])}`);
     expect(rest.body["items"]).toMatchObject([{ id: ids[1], kind: "JsonRPC", lag: 2, failing: {} }]);
+    const time: unknown = expect.stringMatching(/Z$/);
+    const lastAttempt = { at: time, outcome: "failed", reason: "answered 500" };
+    expect(rest.body["items"]).toMatchObject([{ waitingSince: time, nextAttemptAt: time, lastAttempt }]);
     expect(rest.body["next"]).toBeUndefined();
   });
 

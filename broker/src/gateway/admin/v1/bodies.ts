@@ -24,20 +24,29 @@ import type { Topic } from "../../../domain/topic.ts";
 import type {
   BlockView,
   GroupView,
+  ListedSubscription,
   NodeView,
   OrderResult,
   SessionDetails,
   SessionView,
   SubscriptionDetails,
-  SubscriptionView,
 } from "../../../engine/operate/calls.ts";
+import type { AttemptRecord } from "../../../engine/deliver/attempt-history.ts";
 import type { PlacedEvent } from "../../../engine/placed-event.ts";
 import { nobody } from "../../../engine/access/caller.ts";
 import type { Role } from "../../../engine/access/role-table.ts";
 import { type Figure, figureIntervalMs } from "../../../engine/operate/figures.ts";
 import { toEventBody } from "../../shared/results.ts";
 
-export function toSubscription({ subscription, lag, node }: SubscriptionView): AdminSubscription {
+export function toSubscription(listed: ListedSubscription): AdminSubscription {
+  const { lastAttempt } = listed;
+  return {
+    ...toFields(listed),
+    ...(lastAttempt && { lastAttempt: toAttempt({ ...lastAttempt, excerpt: undefined }) }),
+  };
+}
+
+function toFields({ subscription, lag, node, waitingSince, nextAttemptAt }: ListedSubscription) {
   const { id, groupId, filter, delivery, state, principal, cursor, failingSince, retryAt } = subscription;
   const webhook = delivery.kind === "webhook" ? delivery : undefined;
   const older = webhook?.secret === undefined ? undefined : readSecrets(webhook.secret).older;
@@ -65,6 +74,8 @@ export function toSubscription({ subscription, lag, node }: SubscriptionView): A
     notifiedAt: toTime(subscription.notifiedAt),
     createdAt: toTime(subscription.createdAt),
     ...(failingSince > 0 && { failing }),
+    ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }),
+    ...(nextAttemptAt !== undefined && { nextAttemptAt: toTime(nextAttemptAt) }),
   };
 }
 
@@ -82,18 +93,12 @@ export function toDeadLetter({ eventId, topic, position, attempts, reason, faile
 }
 
 export function toSubscriptionDetails(details: SubscriptionDetails): AdminSubscriptionDetails {
-  const { waitingSince, nextAttemptAt, deadLetters, attempts } = details;
-  return {
-    ...toSubscription(details),
-    ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }),
-    ...(nextAttemptAt !== undefined && { nextAttemptAt: toTime(nextAttemptAt) }),
-    deadLetters,
-    attempts: attempts.map(({ at, durationMs, ...rest }) => ({
-      at: toTime(at),
-      durationMs: toMs({ durationMs }),
-      ...rest,
-    })),
-  };
+  const { deadLetters, attempts } = details;
+  return { ...toFields(details), deadLetters, attempts: attempts.map(toAttempt) };
+}
+
+function toAttempt({ at, durationMs, ...rest }: AttemptRecord) {
+  return { at: toTime(at), durationMs: toMs({ durationMs }), ...rest };
 }
 
 export function toOrderResult(result: OrderResult, dryRun: boolean): OrderResultBody {

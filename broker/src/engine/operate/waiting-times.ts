@@ -1,0 +1,57 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { blockOf, type Position } from "../../domain/position.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { BlockTimes } from "../block-times.ts";
+import { Deadline, untilAborted } from "../time.ts";
+
+/** Blocks whose times are read for one page. */
+const blocksReadMax = 32;
+/** How long a page waits for the times of its blocks, in milliseconds. */
+const blocksWaitMs = 1_000;
+
+type Times = Pick<BlockTimes, "find">;
+
+export interface WaitingTimesParts {
+  readonly groups: { find(id: GroupId): { readonly times: Times } | undefined };
+  readonly clock: Clock;
+}
+
+/** The oldest event that waits; undefined where none does. */
+export interface Waiting {
+  readonly groupId: GroupId;
+  readonly from: Position | undefined;
+}
+
+/**
+ * Since when each has waited: the time of the block of its oldest event, which the chain gives. Where they wait in many blocks, those of the lowest
+ * positions are read.
+ */
+export async function findWaitingTimes(
+  all: readonly Waiting[],
+  { groups, clock }: WaitingTimesParts,
+): Promise<readonly (number | undefined)[]> {
+  const times = new Map<string, number | undefined>();
+  const reads = new Map<string, Promise<unknown>>();
+  for (const one of all.filter(isWaiting).toSorted((left, right) => left.from - right.from)) {
+    const [key, group] = [keyOf(one), groups.find(one.groupId)];
+    if (group === undefined || reads.has(key)) continue;
+    if (reads.size === blocksReadMax) break;
+    reads.set(
+      key,
+      group.times.find(blockOf(one.from)).then((time) => times.set(key, time)),
+    );
+  }
+  using deadline = new Deadline(clock, blocksWaitMs);
+  await untilAborted(Promise.all(reads.values()), deadline.signal);
+  return all.map((one) => (isWaiting(one) ? times.get(keyOf(one)) : undefined));
+}
+
+type Standing = Waiting & { readonly from: Position };
+
+function isWaiting(one: Waiting): one is Standing {
+  return one.from !== undefined;
+}
+
+function keyOf({ groupId, from }: Standing): string {
+  return `${groupId} ${blockOf(from)}`;
+}
