@@ -6,8 +6,8 @@ import { mainFile } from "./broker-process.ts";
 export interface CommandOptions {
   /** Beside the path. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Text of stdin; it is closed after that. */
-  readonly input?: string;
+  /** All of stdin; it is closed after that. */
+  readonly input?: string | Uint8Array;
   /** Another program than the built one, such as one that npm installed. */
   readonly program?: readonly string[];
   /** Told all of stderr so far; a test can end the command by its answer. */
@@ -57,7 +57,7 @@ export async function callStele(
 ): Promise<CommandRun> {
   const [stdout, stderr] = [new TextStream(), new TextStream()];
   const { signal } = new AbortController();
-  const stdin = Readable.from(input === "" ? [] : [input]);
+  const stdin = Readable.from(input.length === 0 ? [] : [input]);
   const code = await runCli(args, { env, home: env["HOME"] ?? "", stdin, stdout, stderr, signal }, "0.0.0");
   return { code, stdout: stdout.text, stderr: stderr.text };
 }

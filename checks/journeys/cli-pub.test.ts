@@ -67,3 +67,22 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
     expect(stderr).toContain("1 of 1 events may be on the chain or not: look at the topic");
   });
 });
+
+describe("stele pub from stdin", () => {
+  it("keeps the bytes of each line", async () => {
+    await stele().open("bytes");
+    const input = Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x0d, 0x0a]);
+    const rows = rowsOf(await pub(["bytes", "-o", "ndjson"], { input }));
+    const contents = [];
+    for (const { eventId } of rows) contents.push([...(await stele().getEvent(String(eventId))).bytes()]);
+    expect(contents).toEqual([[0xff, 0x00], [0xc3]]);
+  });
+
+  it("keeps the data of a CloudEvent as it stands", async () => {
+    await stele().open("cloud");
+    const data = '{"a":12345678901234567890, "a":1.0}';
+    const input = `{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":"cloud","data":${data}}\n`;
+    const [row] = rowsOf(await pub(["--cloudevents", "--once", "-o", "ndjson"], { input }));
+    expect((await stele().getEvent(String(row?.["eventId"]))).text()).toBe(data);
+  });
+});

@@ -1,29 +1,100 @@
 import { renderCloudEvent } from "@stele/wire";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fromCloudEvent } from "./cloud-event.ts";
+import { UsageError } from "./io.ts";
 
-it("reads back every extension that a tail wrote, also those that became no attribute", () => {
-  const extensions = {
-    "svc-format": "json",
-    "svc-ce-type": "com.acme.order",
-    "svc-ce-dataschema": "urn:order",
-    "svc-orderid": "7",
-    "svc-order-id": "8",
-    "svc-sequence": "99",
-    "svc-line": "a\nb",
-  };
-  const line = renderCloudEvent({
-    eventId: "2cf24dba-59-1124",
-    topic: "orders/new",
-    sequence: 59,
-    content: new TextEncoder().encode("{}"),
-    base64: () => "",
-    extensions: Object.entries(extensions),
-    extensionPrefix: "svc-",
-    source: "eip155:20261:0x00000000000000000000000000000000000000aa",
-    type: "stele.event",
-    time: 0,
+const common = { topic: "", once: true, prefix: "svc-" };
+
+function read(members: string, options = {}) {
+  const line = `{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":"orders/new"${members}}`;
+  return fromCloudEvent(Buffer.from(line), { ...common, ...options });
+}
+
+function contentOf(members: string): string {
+  const { content } = read(members);
+  return Buffer.from(content).toString();
+}
+
+describe("a CloudEvent of stdin", () => {
+  it.each([
+    ['{"a":12345678901234567890}', "digits beyond 2^53"],
+    ['{ "a": 1,  "a": 2 }', "a key twice, and spaces"],
+    ["1.50", "a number with a zero at its end"],
+    ['"\\u00fc"', "a text with an escape"],
+  ])("keeps its data %s: %s", (data) => {
+    expect(contentOf(`,"data":${data}`)).toBe(data);
   });
-  const read = fromCloudEvent(line, { topic: "", prefix: "svc-" });
-  expect(read).toMatchObject({ topic: "orders/new", content: "{}", extensions });
+
+  it("takes text and bytes for what they are", () => {
+    expect(contentOf(',"datacontenttype":"text/plain","data":"grüße"')).toBe("grüße");
+    expect(contentOf(',"data_base64":"aGVsbG8="')).toBe("hello");
+  });
+
+  it("keeps its attributes as extensions, as the broker does over HTTP", () => {
+    expect(read(',"orderid":"9","data":1', { extensions: { "svc-x": "y" } })).toMatchObject({
+      topic: "orders/new",
+      extensions: {
+        "svc-ce-id": "1",
+        "svc-ce-source": "/s",
+        "svc-ce-type": "t",
+        "svc-ce-subject": "orders/new",
+        "svc-format": "json",
+        "svc-orderid": "9",
+        "svc-x": "y",
+      },
+    });
+  });
+
+  it("has every extension that a tail wrote, also those that became no attribute", () => {
+    const extensions = {
+      "svc-format": "json",
+      "svc-ce-type": "com.acme.order",
+      "svc-ce-dataschema": "urn:order",
+      "svc-orderid": "7",
+      "svc-order-id": "8",
+      "svc-sequence": "99",
+      "svc-line": "a\nb",
+    };
+    const line = renderCloudEvent({
+      eventId: "2cf24dba-59-1124",
+      topic: "orders/new",
+      sequence: 59,
+      content: new TextEncoder().encode("{}"),
+      base64: () => "",
+      extensions: Object.entries(extensions),
+      extensionPrefix: "svc-",
+      source: "eip155:20261:0x00000000000000000000000000000000000000aa",
+      type: "stele.event",
+      time: 0,
+    });
+    const publication = fromCloudEvent(Buffer.from(line), common);
+    expect(publication).toMatchObject({ topic: "orders/new", extensions });
+    expect(Buffer.from(publication.content).toString()).toBe("{}");
+  });
+
+  it("has a key of its source and id", () => {
+    expect(read(',"data":1').once).toBe(read(',"data":2').once);
+    expect(read(',"data":1').once).not.toBe(read(',"data":1,"id":"2"').once);
+    expect(read(',"data":1', { once: undefined }).once).toBeUndefined();
+  });
+
+  it("goes to the topic of the command, if that names one", () => {
+    expect(read(',"data":1', { topic: "paid" }).topic).toBe("paid");
+  });
+
+  it.each([
+    ["no JSON", Buffer.from("{"), "not a JSON object"],
+    ["an array", Buffer.from("[1]"), "not a JSON object"],
+    ["bytes that are no UTF-8", Buffer.from('{"id":"\u00ff"}', "latin1"), "not a JSON object"],
+    ["an event without a type", Buffer.from('{"specversion":"1.0","id":"1","source":"/s"}'), "the attribute type"],
+    [
+      "an event without a subject",
+      Buffer.from('{"specversion":"1.0","id":"1","source":"/s","type":"t"}'),
+      "give a topic",
+    ],
+  ])("is refused if it is %s", (_what, line, reason) => {
+    const parse = () => fromCloudEvent(line, common);
+    expect(parse).toThrow(UsageError);
+    expect(parse).toThrow(reason);
+  });
 });

@@ -1,24 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Publication } from "@stele/client";
-import { otherExtensions } from "@stele/wire";
+import { isBrokerError, parseCloudEvent, type PublishedCloudEvent } from "@stele/wire";
 import { UsageError } from "./io.ts";
 
-/** Attributes that a publication has places of its own for. The broker makes the others anew. */
-const ownAttributes: ReadonlySet<string> = new Set([
-  "specversion",
-  "id",
-  "source",
-  "type",
-  "subject",
-  "time",
-  "datacontenttype",
-  "data",
-  "data_base64",
-  "dataschema",
-  "sequence",
-  otherExtensions,
-]);
-const jsonType = "application/json";
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+/** Characters of a line that a message quotes. */
+const quotedCharacters = 80;
 
 /** What all events of one command share. With `once`, source and id are the key of an event. */
 export interface CloudEventOptions extends Omit<Publication, "content"> {
@@ -26,59 +13,50 @@ export interface CloudEventOptions extends Omit<Publication, "content"> {
   readonly prefix: string;
 }
 
-/** Reads a CloudEvent 1.0 in its JSON format, so that the tail gives the same one back (docs/tail.md, CloudEvents). @throws UsageError if it is none. */
-export function fromCloudEvent(line: string, { topic, once, extensions, prefix }: CloudEventOptions): Publication {
-  const event = parse(line);
-  const { specversion, id, source, type, subject, dataschema, datacontenttype: mediaType = jsonType } = event;
-  const texts = [id, source, type, mediaType];
-  if (specversion !== "1.0" || !texts.every((text) => typeof text === "string")) {
-    throw new UsageError(`not a CloudEvent 1.0: ${line.slice(0, 80)}`);
-  }
+/**
+ * Reads a CloudEvent 1.0 in its JSON format as the broker reads one over HTTP (docs/rest.md, CloudEvents): its data stays as it stands. One that a tail
+ * wrote is taken too: its sequence is left out.
+ * @throws UsageError if it is none.
+ */
+export function fromCloudEvent(line: Uint8Array, { topic, once, extensions, prefix }: CloudEventOptions): Publication {
+  const { subject, content, extensions: own } = parse(line, prefix);
   const name = topic === "" ? subject : topic;
-  if (typeof name !== "string" || name === "")
-    throw new UsageError(`give a topic: this CloudEvent has no subject: ${line.slice(0, 80)}`);
-  const others = Object.entries(event).filter(([attribute]) => !ownAttributes.has(attribute));
+  if (name === undefined || name === "") {
+    throw new UsageError(`give a topic: this CloudEvent has no subject: ${beginning(line)}`);
+  }
+  const attributes = Object.fromEntries(own);
+  const source = [attributes[`${prefix}ce-source`], attributes[`${prefix}ce-id`]];
   return {
     topic: name,
-    content: toContent(event),
-    extensions: {
-      [`${prefix}format`]: mediaType === jsonType ? "json" : String(mediaType),
-      [`${prefix}ce-type`]: String(type),
-      ...(typeof dataschema === "string" && { [`${prefix}ce-dataschema`]: dataschema }),
-      ...Object.fromEntries(others.map(([attribute, value]) => [`${prefix}${attribute}`, String(value)])),
-      ...toOtherExtensions(event[otherExtensions]),
-      ...extensions,
-    },
-    once:
-      once === true
-        ? createHash("sha256")
-            .update(JSON.stringify([source, id]))
-            .digest("hex")
-        : once,
+    content,
+    extensions: { ...attributes, ...extensions },
+    once: once === true ? createHash("sha256").update(JSON.stringify(source)).digest("hex") : once,
   };
 }
 
-/** Those that a tail put into one attribute, by their keys. */
-function toOtherExtensions(text: unknown): Readonly<Record<string, string>> {
-  if (typeof text !== "string") return {};
-  return Object.fromEntries(Object.entries(parse(text)).map(([key, value]) => [key, String(value)]));
-}
-
-function toContent({
-  data,
-  data_base64: base64,
-  datacontenttype: type,
-}: Readonly<Record<string, unknown>>): string | Uint8Array {
-  if (typeof base64 === "string") return Buffer.from(base64, "base64");
-  const isText = typeof data === "string" && type !== undefined && type !== jsonType;
-  return isText ? data : JSON.stringify(data ?? null);
-}
-
-function parse(line: string): Readonly<Record<string, unknown>> {
+/** @throws UsageError if the line is no CloudEvent. */
+function parse(line: Uint8Array, prefix: string): PublishedCloudEvent {
+  const text = findObject(line);
+  if (text === undefined) throw new UsageError(`not a JSON object: ${beginning(line)}`);
   try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return value as Readonly<Record<string, unknown>>; // Of JSON.
-  } catch {}
-  throw new UsageError(`not a JSON object: ${line.slice(0, 80)}`);
+    return parseCloudEvent(text, prefix, { mayBeRendered: true });
+  } catch (error) {
+    if (!isBrokerError(error)) throw error;
+    throw new UsageError(`${error.message}: ${beginning(line)}`, { cause: error });
+  }
+}
+
+/** The text of a JSON object; undefined for anything else. */
+function findObject(line: Uint8Array): string | undefined {
+  try {
+    const text = utf8.decode(line);
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function beginning(line: Uint8Array): string {
+  return Buffer.from(line).toString().slice(0, quotedCharacters);
 }

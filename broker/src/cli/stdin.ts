@@ -1,30 +1,45 @@
 import { type CliIo, UsageError } from "./io.ts";
 
-/** Longest line of stdin, in characters. */
-const lineCharactersMax = 8 * 1024 * 1024;
+/** Longest line of stdin, in bytes. */
+const lineBytesMax = 8 * 1024 * 1024;
+const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-/** The lines of stdin, with those together that came together. */
-export async function* lineGroups({ stdin }: Pick<CliIo, "stdin">): AsyncGenerator<readonly string[]> {
-  const decoder = new TextDecoder();
-  let rest = "";
+/** The lines of stdin as their bytes, with those together that came together. @throws UsageError for a line that is too long. */
+export async function* lineGroups({ stdin }: Pick<CliIo, "stdin">): AsyncGenerator<readonly Uint8Array[]> {
+  let rest: Uint8Array[] = [];
+  let restBytes = 0;
   for await (const chunk of stdin) {
-    rest += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
-    const lines = rest.split("\n");
-    rest = lines.pop() ?? "";
-    if (rest.length > lineCharactersMax)
-      throw new UsageError(`a line of stdin has over ${lineCharactersMax} characters`);
-    if (lines.length > 0) yield lines.map(withoutReturn);
+    const bytes = Buffer.from(chunk);
+    const end = bytes.lastIndexOf(lineFeed) + 1;
+    const whole = bytes.subarray(0, end);
+    const lines = end === 0 ? [] : splitLines(Buffer.concat([...rest, whole]));
+    if (end > 0) [rest, restBytes] = [[], 0];
+    rest.push(bytes.subarray(end));
+    restBytes += bytes.length - end;
+    if (restBytes > lineBytesMax) throw new UsageError(`a line of stdin has over ${lineBytesMax} bytes`);
+    if (lines.length > 0) yield lines;
   }
-  if (rest !== "") yield [withoutReturn(rest)];
+  if (restBytes > 0) yield [withoutReturn(Buffer.concat(rest))];
 }
 
 /** All bytes of stdin. */
 export async function readAll({ stdin }: Pick<CliIo, "stdin">): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stdin) chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
   return Buffer.concat(chunks);
 }
 
-function withoutReturn(line: string): string {
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
+/** Each line ends with a line feed. */
+function splitLines(bytes: Uint8Array): readonly Uint8Array[] {
+  const lines: Uint8Array[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf(lineFeed, start);
+    lines.push(withoutReturn(bytes.subarray(start, end)));
+    start = end + 1;
+  }
+  return lines;
+}
+
+function withoutReturn(line: Uint8Array): Uint8Array {
+  return line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
 }

@@ -2,7 +2,14 @@ import { BrokerError } from "../errors/broker-error.ts";
 import { quote } from "../errors/quote.ts";
 import { parseRawPart, readRawParts } from "./raw-json.ts";
 import { isTimestamp } from "../times/parse-time.ts";
-import { cloudEventKeys, findMediaType, formatKey, isLegal, toAttributeName } from "./render-cloud-event.ts";
+import {
+  cloudEventKeys,
+  findMediaType,
+  formatKey,
+  isLegal,
+  otherExtensions,
+  toAttributeName,
+} from "./render-cloud-event.ts";
 
 /** What a CloudEvent publishes. */
 export interface PublishedCloudEvent {
@@ -23,11 +30,20 @@ const required = ["specversion", "id", "source", "type"] as const;
 /** Attributes that become an extension of another name, because the broker says its own in their place. */
 const own = new Map<string, string>(Object.entries(cloudEventKeys));
 
+export interface CloudEventReading {
+  /** Whether the event may be one that a broker rendered: then its sequence is left out, and its other extensions get their keys back. */
+  readonly mayBeRendered?: boolean;
+}
+
 /**
  * Reads an event in the JSON format of CloudEvents 1.0.2. The content of JSON data is its text as it stands. `prefix` begins the keys of extensions.
  * @throws BrokerError 200001.
  */
-export function parseCloudEvent(json: string, prefix: string): PublishedCloudEvent {
+export function parseCloudEvent(
+  json: string,
+  prefix: string,
+  { mayBeRendered = false }: CloudEventReading = {},
+): PublishedCloudEvent {
   const members: RawMembers = new Map(readRawParts(json));
   const attributes = new Map<string, string>();
   for (const [name, value] of members) {
@@ -35,7 +51,27 @@ export function parseCloudEvent(json: string, prefix: string): PublishedCloudEve
     attributes.set(name, toAttributeText(name, parseRawPart(value)));
   }
   const content = toContent(members, attributes);
-  return toPublished({ attributes, content }, prefix);
+  if (!mayBeRendered) return toPublished({ attributes, content }, prefix);
+  const others = takeOthers(attributes);
+  attributes.delete("sequence");
+  const published = toPublished({ attributes, content }, prefix);
+  return { ...published, extensions: [...published.extensions, ...others] };
+}
+
+/** Takes the extensions out of the attributes that could be none themselves. */
+function takeOthers(attributes: Map<string, string>): [string, string][] {
+  const text = attributes.get(otherExtensions);
+  attributes.delete(otherExtensions);
+  if (text === undefined) return [];
+  return Array.from(readObject(text), ([key, value]) => [key, String(value)]);
+}
+
+function readObject(text: string): Iterable<readonly [string, unknown]> {
+  try {
+    return Object.entries(JSON.parse(text) as object);
+  } catch (error) {
+    throw malformed(`the attribute ${otherExtensions} is no JSON object`, error);
+  }
 }
 
 /** The events of the JSON batch format, each a text for {@link parseCloudEvent}: to read a long batch takes a while. @throws BrokerError 200001. */
@@ -131,6 +167,6 @@ function toAttributeText(name: string, value: unknown): string {
   throw malformed(`the attribute ${quote(name)} is neither a string nor a boolean nor an integer`);
 }
 
-function malformed(details: string): BrokerError {
-  return new BrokerError("parameterInvalid", { details: `not a CloudEvent: ${details}` });
+function malformed(details: string, cause?: unknown): BrokerError {
+  return new BrokerError("parameterInvalid", { details: `not a CloudEvent: ${details}`, cause });
 }

@@ -104,7 +104,7 @@ async function* toPublications(
   else if (flags.whole) yield [{ ...common, content: await readAll(io) }];
   else {
     for await (const lines of lineGroups(io)) {
-      const full = lines.filter((line) => line !== "");
+      const full = lines.filter((line) => line.length > 0);
       yield full.map((line) =>
         flags.cloudevents ? fromCloudEvent(line, { ...common, prefix }) : { ...common, content: line },
       );

@@ -1,0 +1,33 @@
+import { Readable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { UsageError } from "./io.ts";
+import { lineGroups } from "./stdin.ts";
+
+async function read(...chunks: readonly (string | Uint8Array)[]): Promise<readonly (readonly string[])[]> {
+  const groups: (readonly string[])[] = [];
+  for await (const lines of lineGroups({ stdin: Readable.from(chunks) })) {
+    groups.push(lines.map((line) => Buffer.from(line).toString("latin1")));
+  }
+  return groups;
+}
+
+const bytes = (text: string): Uint8Array => Buffer.from(text, "latin1");
+
+describe("the lines of stdin", () => {
+  it.each([
+    ["whole lines", ["a\nb\n"], [["a", "b"]]],
+    ["a last line without an end", ["a\nb"], [["a"], ["b"]]],
+    ["lines of Windows", ["a\r\n\r\nb\r"], [["a", ""], ["b"]]],
+    ["lines over several chunks", ["a", "b", "c\nd", "e\n"], [["abc"], ["de"]]],
+    ["nothing", [], []],
+    ["bytes that are no UTF-8", [bytes("\u00ff\u0000\u00c3\n")], [["\u00ff\u0000\u00c3"]]],
+    ["a character that two chunks share", [bytes("\u00c3"), bytes("\u00bc\n")], [["\u00c3\u00bc"]]],
+  ])("are those of %s", async (_what, chunks, groups) => {
+    expect(await read(...chunks)).toEqual(groups);
+  });
+
+  it("are refused above 8 MiB each", async () => {
+    await expect(read(Buffer.alloc(8 * 1024 * 1024), "x")).rejects.toThrow(UsageError);
+    expect(await read(Buffer.alloc(8 * 1024 * 1024), "\n")).toHaveLength(1);
+  });
+});
