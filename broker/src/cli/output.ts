@@ -66,7 +66,7 @@ export class Output {
     }
   }
 
-  /** Returns the number of rows. */
+  /** Returns the number of rows. A source that fails before its first row leaves stdout empty: `[]` would say that there is nothing. */
   async rows<Row>(
     rows: AsyncIterable<Row> | Iterable<Row>,
     columns: readonly Column<Row>[],
@@ -81,8 +81,9 @@ export class Output {
         count += 1;
       }
     } finally {
-      if (isArray) await this.#text(count === 0 ? "[]\n" : "\n]\n");
+      if (isArray && count > 0) await this.#text("\n]\n");
     }
+    if (isArray && count === 0) await this.#text("[]\n");
     return count;
   }
 

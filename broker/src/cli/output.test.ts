@@ -1,0 +1,40 @@
+import { Readable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import type { Form } from "../lib/output-form.ts";
+import { Output, type RowsOptions } from "./output.ts";
+
+const columns = [{ title: "N", of: (row: number) => row }];
+
+/** Stdout after these rows and then an error, unless there is none. */
+async function written(form: Form, rows: readonly number[], options: RowsOptions<number> & { fails?: boolean } = {}) {
+  let text = "";
+  const stream = {
+    write: (chunk: string | Uint8Array, done: () => void) => {
+      text += String(chunk);
+      done();
+    },
+  };
+  const { signal } = new AbortController();
+  const io = { env: {}, home: "", stdin: Readable.from([]), stdout: stream, stderr: stream, signal };
+  const source = async function* () {
+    yield* rows;
+    if (options.fails) throw new Error("the end");
+  };
+  const writing = new Output(io, form).rows(source(), columns, options);
+  await (options.fails ? expect(writing).rejects.toThrow("the end") : writing);
+  return text;
+}
+
+describe("rows", () => {
+  it.each<Form>(["json", "ndjson", "table"])("in %s are nothing if the source fails before its first", async (form) => {
+    expect(await written(form, [], { fails: true })).toBe("");
+  });
+
+  it("are an empty array in JSON if there are none", async () => {
+    expect(await written("json", [])).toBe("[]\n");
+  });
+
+  it("are whole JSON if the source fails after some", async () => {
+    expect(JSON.parse(await written("json", [1, 2], { fails: true }))).toEqual([1, 2]);
+  });
+});
