@@ -1,7 +1,7 @@
 import { SteleError } from "@stele/client";
 import { CommanderError } from "commander";
 import { toPrintable } from "../lib/printable.ts";
-import { type CliIo, UsageError, write } from "./io.ts";
+import { type CliIo, CommandFailed, UsageError, write } from "./io.ts";
 import { createProgram } from "./program.ts";
 
 /** Exit codes of every command. */
@@ -15,7 +15,7 @@ export async function runCli(argv: readonly string[], io: CliIo, version: string
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
     if (isClosedPipe(error)) return exitCodes.done; // As of `| head`.
-    if (io.signal.aborted) return exitCodes.failed;
+    if (io.signal.aborted && !(error instanceof CommandFailed)) return exitCodes.failed;
     await write(io.stderr, `stele: ${toPrintable(describe(error))}\n`).catch(() => {});
     return error instanceof UsageError ? exitCodes.wrongUsage : exitCodes.failed;
   }

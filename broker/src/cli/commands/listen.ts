@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import type { ReceivedEvent } from "@stele/client";
 import type { Command } from "commander";
 import { signMessage } from "../../lib/webhook-signature.ts";
-import { type CliIo, UsageError } from "../io.ts";
+import { describeNetworkFailure } from "../../lib/network-failure.ts";
+import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import { first, openTail } from "../open-tail.ts";
 import type { Column } from "../output.ts";
 import { parseCount, parseDuration } from "../parse.ts";
@@ -22,6 +23,7 @@ interface Forwarded {
   readonly eventId: string;
   readonly topic: string;
   readonly status?: number;
+  /** Why there is no answer. */
   readonly error?: string;
   readonly ms: number;
 }
@@ -62,10 +64,16 @@ export function defineListen(program: Command, io: CliIo): void {
         topics: words,
         after: since === undefined ? after : new Date(Date.now() - since),
       });
+      let failed = 0;
       const forwarded = async function* (): AsyncGenerator<Forwarded> {
-        for await (const event of first(events, count)) yield await call({ forward, secret, subscriptionId }, event);
+        for await (const event of first(events, count)) {
+          const callback = await call({ forward, secret, subscriptionId }, event);
+          if (!isAccepted(callback)) failed += 1;
+          yield callback;
+        }
       };
-      await output.rows(forwarded(), columns, { isLive: true });
+      const called = await output.rows(forwarded(), columns, { isLive: true });
+      if (failed > 0) throw new CommandFailed(`${failed} of ${called} callbacks were not accepted`);
     },
   });
 }
@@ -94,9 +102,21 @@ async function call({ forward, secret, subscriptionId }: Receiver, event: Receiv
     const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal });
     await answer.arrayBuffer();
     return { eventId, topic, status: answer.status, ms: ms() };
-  } catch {
-    return { eventId, topic, error: "no answer", ms: ms() };
+  } catch (error) {
+    return { eventId, topic, error: describeFailure(error), ms: ms() };
   }
+}
+
+/** Any status of success, as a broker takes it. */
+function isAccepted({ status = 0 }: Forwarded): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** `fetch` hides the failure of the network in the cause of its own error. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return "no answer";
+  if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;
+  return describeNetworkFailure(error.cause instanceof Error ? error.cause : error);
 }
 
 function readSecret(file: string): string {

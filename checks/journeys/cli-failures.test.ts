@@ -1,0 +1,41 @@
+import { Stele } from "@stele/client";
+import { describe, expect, it } from "vitest";
+import { findFreePort } from "../harness/free-port.ts";
+import { callStele, type CommandOptions, type CommandRun } from "../harness/stele-command.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { useReceivers, useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+const running = useWorld(embeddedWorld);
+const receivers = useReceivers();
+const stele = (): Stele => new Stele({ url: running().broker.url });
+
+async function run(args: readonly string[], options: Pick<CommandOptions, "env"> = {}): Promise<CommandRun> {
+  using folder = createTempFolder();
+  return callStele(args, { env: { STELE_URL: running().broker.url, HOME: folder.path, ...options.env } });
+}
+
+async function forward(topic: string, url: string): Promise<CommandRun> {
+  await stele().open(topic);
+  await stele().publishMany(["1", "2"].map((content) => ({ topic, content })));
+  return run(["listen", topic, "--forward", url, "--after", "OFFSET_FIRST", "-n", "2", "-o", "ndjson"]);
+}
+
+describe("stele listen", () => {
+  it("exits with 1 if nothing listens, and says why", async () => {
+    const { code, stdout, stderr } = await forward("nobody", `http://127.0.0.1:${await findFreePort()}/hook`);
+    expect(code).toBe(1);
+    expect(stdout).toContain('"error":"the connection was refused"');
+    expect(stderr).toContain("stele: 2 of 2 callbacks were not accepted\n");
+  });
+
+  it("exits with 1 if the receiver fails once", async () => {
+    const receiver = await receivers((attempt, response) => {
+      response.writeHead(attempt.event.eventId.includes("-1-") ? 500 : 204).end();
+    });
+    const { code, stdout, stderr } = await forward("fails", receiver.url);
+    expect(code).toBe(1);
+    expect(stdout).toContain('"status":500');
+    expect(stderr).toContain("stele: 1 of 2 callbacks were not accepted\n");
+  });
+});
