@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Stele } from "./index.ts";
 
 const url = "http://broker.example";
@@ -56,6 +56,22 @@ describe("a client", () => {
     const ending = new AbortController();
     const fetch: typeof globalThis.fetch = () => new Promise(() => ending.abort(new Error("the end")));
     await expect(begin(new Stele({ url, fetch }), ending.signal)).rejects.toThrow("the end");
+  });
+
+  it("listens once to a signal that many calls share, also while they wait to try again", async () => {
+    const ending = new AbortController();
+    const listening = vi.spyOn(ending.signal, "addEventListener");
+    const answers = vi.fn<() => void>();
+    const { fetch } = answering(() => {
+      answers();
+      return new Response("", { status: 503 });
+    });
+    const stele = new Stele({ url, fetch });
+    const calls = Array.from({ length: 12 }, () => stele.exist("t", { signal: ending.signal }));
+    await vi.waitFor(() => expect(answers).toHaveBeenCalledTimes(12));
+    ending.abort(new Error("the end"));
+    for (const call of calls) await expect(call).rejects.toThrow("the end");
+    expect(listening).toHaveBeenCalledOnce();
   });
 
   it("shows no key that a header cannot carry", async () => {

@@ -1,3 +1,5 @@
+import { onAbort } from "./on-abort.ts";
+
 export interface Backoff {
   readonly baseMs: number;
   readonly maxMs: number;
@@ -13,14 +15,15 @@ export function pauseMs(tries: number, { baseMs, maxMs }: Backoff): number {
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
+      forget?.();
       resolve();
     }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
+    const forget =
+      signal &&
+      onAbort(signal, () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
   });
 }

@@ -1,17 +1,17 @@
+import { onAbort } from "./on-abort.ts";
+
 /**
  * A signal that a timer or the caller's signal can abort. `AbortSignal.any` is not used: Node 20 may collect what it returns as garbage, and then the caller's
  * signal ends nothing.
  */
 export class Ending {
   readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
-  readonly #follow = (): void => this.abort(this.#outer?.reason);
+  readonly #forgetOuter: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(outer: AbortSignal | undefined) {
-    this.#outer = outer;
-    if (outer?.aborted === true) this.#follow();
-    outer?.addEventListener("abort", this.#follow);
+    if (outer?.aborted === true) this.abort(outer.reason);
+    this.#forgetOuter = outer && onAbort(outer, () => this.abort(outer.reason));
   }
 
   get signal(): AbortSignal {
@@ -46,6 +46,6 @@ export class Ending {
   /** Forgets the timer and the caller's signal. */
   close(): void {
     this.stopTimer();
-    this.#outer?.removeEventListener("abort", this.#follow);
+    this.#forgetOuter?.();
   }
 }
