@@ -39,3 +39,17 @@ describe("stele listen", () => {
     expect(stderr).toContain("stele: 1 of 2 callbacks were not accepted\n");
   });
 });
+
+describe("stele bench", () => {
+  it("says the first failure, and no percentiles without an event", async () => {
+    const { code, stdout, stderr } = await run(["bench", "-n", "2", "--bytes", "2000000", "-o", "ndjson"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      failed: 2,
+      eventsPerSecond: 0,
+      latencyMs: { p50: null, p90: null, p99: null, max: null },
+    });
+    expect(stderr).toMatch(/2 of 2 publishes failed, the first one: .*over 1048576 bytes/);
+    expect((await run(["bench", "-n", "1", "--bytes", "2000000"])).stdout).not.toContain("P50");
+  });
+});

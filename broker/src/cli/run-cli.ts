@@ -1,6 +1,6 @@
-import { SteleError } from "@stele/client";
 import { CommanderError } from "commander";
 import { toPrintable } from "../lib/printable.ts";
+import { describeError } from "./describe-error.ts";
 import { type CliIo, CommandFailed, UsageError, write } from "./io.ts";
 import { createProgram } from "./program.ts";
 
@@ -16,16 +16,9 @@ export async function runCli(argv: readonly string[], io: CliIo, version: string
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
     if (isClosedPipe(error)) return exitCodes.done; // As of `| head`.
     if (io.signal.aborted && !(error instanceof CommandFailed)) return exitCodes.failed;
-    await write(io.stderr, `stele: ${toPrintable(describe(error))}\n`).catch(() => {});
+    await write(io.stderr, `stele: ${toPrintable(describeError(error))}\n`).catch(() => {});
     return error instanceof UsageError ? exitCodes.wrongUsage : exitCodes.failed;
   }
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (!(error instanceof SteleError)) return error.message;
-  const code = error.code === undefined ? "" : ` (${error.code})`;
-  return [`${error.message}${code}`, ...error.hints].join("; ");
 }
 
 function isClosedPipe(error: unknown): boolean {

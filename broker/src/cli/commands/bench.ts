@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { SteleError } from "@stele/client";
 import type { Command } from "commander";
+import { describeError } from "../describe-error.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { Column } from "../output.ts";
 import { parseCount } from "../parse.ts";
@@ -17,8 +18,12 @@ interface Report {
   readonly events: number;
   readonly failed: number;
   readonly eventsPerSecond: number;
-  readonly latencyMs: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number };
+  /** Null if no event was published. */
+  readonly latencyMs: Readonly<Record<Percentile, number | null>>;
 }
+
+const percentiles = ["p50", "p90", "p99", "max"] as const;
+type Percentile = (typeof percentiles)[number];
 
 /** Publishes of one command that run at once. */
 const concurrencyMax = 1_000;
@@ -29,8 +34,11 @@ const fields: readonly Column<Report>[] = [
   { title: "EVENTS", of: ({ events }) => events },
   { title: "FAILED", of: ({ failed }) => failed },
   { title: "EVENTS/S", of: ({ eventsPerSecond }) => eventsPerSecond },
-  ...(["p50", "p90", "p99", "max"] as const).map(
-    (name): Column<Report> => ({ title: `${name.toUpperCase()} MS`, of: ({ latencyMs }) => latencyMs[name] }),
+  ...percentiles.map(
+    (name): Column<Report> => ({
+      title: `${name.toUpperCase()} MS`,
+      of: ({ latencyMs }) => latencyMs[name] ?? undefined,
+    }),
   ),
 ];
 
@@ -52,17 +60,18 @@ export function defineBench(program: Command, io: CliIo): void {
       await stele.open(topic, { signal });
       const content = randomBytes(bytes);
       const run = new Run(events, () => stele.publish(topic, content, { signal }));
-      const timer = setInterval(() => output.note(`${run.done} of ${events} events`), progressMs);
+      const timer = setInterval(() => output.note(run.progress()), progressMs);
       await run.all(concurrency).finally(() => clearInterval(timer));
       await output.record({ topic, ...run.report() }, fields);
-      if (run.failed > 0) throw new CommandFailed(`${run.failed} of ${events} events were not published`);
+      run.check();
     },
   });
 }
 
 /** Publishes a number of events, each worker one after the other. */
 class Run {
-  failed = 0;
+  #failed = 0;
+  #firstFailure: SteleError | undefined;
   readonly #events: number;
   readonly #publish: () => Promise<unknown>;
   readonly #latenciesMs: number[] = [];
@@ -74,8 +83,16 @@ class Run {
     this.#publish = publish;
   }
 
-  get done(): number {
-    return this.#latenciesMs.length + this.failed;
+  progress(): string {
+    const failures = this.#failed === 0 ? "" : `, and ${this.#failed} failures`;
+    return `${this.#latenciesMs.length} of ${this.#events} events${failures}`;
+  }
+
+  /** @throws CommandFailed with the first failure, if there is one. */
+  check(): void {
+    if (this.#failed === 0) return;
+    const reason = describeError(this.#firstFailure);
+    throw new CommandFailed(`${this.#failed} of ${this.#events} publishes failed, the first one: ${reason}`);
   }
 
   async all(workers: number): Promise<void> {
@@ -86,10 +103,10 @@ class Run {
 
   report(): Omit<Report, "topic"> {
     const sorted = this.#latenciesMs.toSorted((left, right) => left - right);
-    const at = (share: number): number => rounded(sorted[Math.ceil(share * sorted.length) - 1] ?? 0);
+    const at = (share: number): number | null => rounded(sorted[Math.ceil(share * sorted.length) - 1]);
     return {
       events: this.#events,
-      failed: this.failed,
+      failed: this.#failed,
       eventsPerSecond: Math.round((sorted.length / this.#tookMs) * 1_000),
       latencyMs: { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) },
     };
@@ -104,12 +121,13 @@ class Run {
         this.#latenciesMs.push(performance.now() - begunAt);
       } catch (error) {
         if (!(error instanceof SteleError)) throw error;
-        this.failed += 1;
+        this.#failed += 1;
+        this.#firstFailure ??= error;
       }
     }
   }
 }
 
-function rounded(ms: number): number {
-  return Math.round(ms * 10) / 10;
+function rounded(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms * 10) / 10;
 }
