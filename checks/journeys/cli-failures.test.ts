@@ -53,3 +53,18 @@ describe("stele bench", () => {
     expect((await run(["bench", "-n", "1", "--bytes", "2000000"])).stdout).not.toContain("P50");
   });
 });
+
+describe("stele event --proof", () => {
+  it("prints one line with -o ndjson, and several else", async () => {
+    await stele().open("proven");
+    const { eventId } = await stele().publish("proven", "x");
+    const linesIn = async (form: string): Promise<number> => {
+      const { stdout } = await run(["event", eventId, "--proof", "-o", form]);
+      expect(JSON.parse(stdout)).toBeTypeOf("object");
+      return stdout.trim().split("\n").length;
+    };
+    expect(await linesIn("ndjson")).toBe(1);
+    expect(await linesIn("json")).toBeGreaterThan(1);
+    expect(await linesIn("table")).toBeGreaterThan(1);
+  });
+});

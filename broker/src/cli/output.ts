@@ -56,6 +56,11 @@ export class Output {
     return this.#text(text);
   }
 
+  /** One object that has no form as a table. */
+  json(value: object): Promise<void> {
+    return this.#text(toJsonText(this.#form === "table" ? "json" : this.#form, value));
+  }
+
   /** One object: as a table, a line for each field. */
   async record<Value extends object>(value: Value, fields: readonly Column<Value>[]): Promise<void> {
     if (this.#form !== "table") return this.#text(toJsonText(this.#form, value));

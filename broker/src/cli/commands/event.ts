@@ -25,7 +25,7 @@ export function defineEvent(program: Command, io: CliIo): void {
         .option("--proof", "print its proof in JSON, for stele verify")
         .option("--raw", "print nothing but its content"),
     run: async ({ stele, output, signal }, { words: [eventId = ""], flags }) => {
-      if (flags.proof) return output.raw(`${JSON.stringify(await stele.getProof(eventId, { signal }), null, 2)}\n`);
+      if (flags.proof) return output.json(await stele.getProof(eventId, { signal }));
       const event = await stele.getEvent(eventId, { signal });
       if (flags.raw) return output.raw(event.bytes());
       return output.record(event, eventFields);
