@@ -1,5 +1,5 @@
 // `npm run test:long -- [ROUNDS] [SEED]`: runs the randomized histories (kills, take-overs, damage, odd requests) with ROUNDS seeds in a row,
-// minutes to hours long. The same two numbers make the same histories.
+// minutes to hours long, a subscription for an hour and the console for ten minutes. The same two numbers make the same histories.
 import { run } from "./prepare.mjs";
 
 const [rounds = "20", seed = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
@@ -21,8 +21,12 @@ const histories = [
   "checks/conformance/stomp/mutated.test.ts",
   "broker/src/gateway/stomp/codec/codec.prop.test.ts",
   "checks/hostile/no-unknown-error.test.ts",
+  "checks/faults/cluster/client-subscription.test.ts",
+  "checks/journeys/console-speed.test.ts",
 ];
+/** How long the tests last that have no rounds. */
+const lengths = { CHECKS_SUBSCRIPTION_MINUTES: "60", CHECKS_CONSOLE_SECONDS: "600" };
 
 console.log(`${rounds} rounds from seed ${seed}; the same again: npm run test:long -- ${rounds} ${seed}`);
-const env = { ...process.env, CHECKS_ROUNDS: rounds, CHECKS_SEED: seed };
+const env = { ...lengths, ...process.env, CHECKS_ROUNDS: rounds, CHECKS_SEED: seed };
 process.exitCode = run(process.execPath, ["tools/test.mjs", "--reporter=verbose", ...histories], { env });
