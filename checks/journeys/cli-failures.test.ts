@@ -40,6 +40,16 @@ describe("stele listen", () => {
   });
 });
 
+describe("stele topics open", () => {
+  it("prints what it opened before a topic that fails", async () => {
+    const { code, stdout, stderr } = await run(["topics", "open", "a b", "bad+", "never", "-o", "ndjson"]);
+    expect(code).toBe(1);
+    expect(stdout).toBe('{"topic":"a b","state":"open"}\n');
+    expect(stderr).toContain("bad+");
+    expect(await stele().exist("never")).toBe(false);
+  });
+});
+
 describe("stele bench", () => {
   it("says the first failure, and no percentiles without an event", async () => {
     const { code, stdout, stderr } = await run(["bench", "-n", "2", "--bytes", "2000000", "-o", "ndjson"]);

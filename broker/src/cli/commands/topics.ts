@@ -38,14 +38,16 @@ export function defineTopics(program: Command, io: CliIo): void {
       summary: order === "open" ? "Opens topics." : "Closes topics: their events stay readable.",
       examples: [`stele topics ${order} orders/new orders/paid`],
       run: async ({ stele, output, signal }, { words }) => {
-        for (const topic of words) await stele[order](topic, { signal });
-        await output.rows(
-          words.map((topic) => ({ topic, state: order === "open" ? "open" : "closed" })),
-          [
-            { title: "TOPIC", of: ({ topic }) => topic },
-            { title: "STATE", of: ({ state }) => state },
-          ],
-        );
+        const rows = async function* () {
+          for (const topic of words) {
+            await stele[order](topic, { signal });
+            yield { topic, state: order === "open" ? "open" : "closed" };
+          }
+        };
+        await output.rows(rows(), [
+          { title: "TOPIC", of: ({ topic }) => topic },
+          { title: "STATE", of: ({ state }) => state },
+        ]);
       },
     });
   }
