@@ -82,7 +82,7 @@ export function defineSubs(program: Command, io: CliIo): void {
   });
   define(subs, io, {
     usage: "dead-letters <id>",
-    summary: "Lists the events that a subscription was skipped past.",
+    summary: "Lists the events that a receiver did not accept in all attempts; not those that an order skipped.",
     examples: ["stele subs dead-letters 0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11"],
     run: async ({ stele, output, signal }, { words: [id = ""] }) =>
       void (await output.rows(stele.admin.deadLetters(id, { signal }), [
