@@ -211,6 +211,9 @@ describe("stele tail --template", () => {
     [["pub", "t", "--count", "2"], "need a content"],
     [["pub", "t", "{{no}}", "--template"], "{{no}}"],
     [["pub", "t", "x", "--count", "2", "--once", "key"], "names one event"],
+    [["pub", "t", "x", "--count", "0", "--template"], "--count is at least 1"],
+    [["tail", "t", "--since", "10m", "--after", "OFFSET_FIRST"], "cannot be used with"],
+    [["listen", "t", "--forward", "http://x", "--since", "1h", "--after", "x"], "cannot be used with"],
   ])("and refuses %j with 2", async (args, reason) => {
     const { code, stdout, stderr } = await callStele(args, { env: environment() });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -1,8 +1,17 @@
 import type { ReceivedCloudEvent, ReceivedEvent, SubscribeOptions, Tail } from "@stele/client";
+import { Option } from "commander";
 import type { Session } from "./connection.ts";
+import { parseDuration } from "./parse.ts";
 
 export interface TailOptions extends Pick<SubscribeOptions, "after" | "filter"> {
   readonly topics: readonly string[];
+}
+
+/** Says where a tail starts, instead of `--after`. */
+export function sinceOption(): Option {
+  return new Option("--since <age>", "start that long ago: 90s, 10m, 12h, 2d")
+    .argParser(parseDuration)
+    .conflicts("after");
 }
 
 /** Connects, says so on stderr, and gives the events until Ctrl-C, which is no failure. */

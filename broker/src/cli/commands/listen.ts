@@ -5,9 +5,9 @@ import type { Command } from "commander";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { describeNetworkFailure } from "../../lib/network-failure.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
-import { first, openTail } from "../open-tail.ts";
+import { first, openTail, sinceOption } from "../open-tail.ts";
 import type { Column } from "../output.ts";
-import { parseCount, parseDuration } from "../parse.ts";
+import { parseCount } from "../parse.ts";
 import { define } from "./define.ts";
 
 interface ListenFlags {
@@ -50,7 +50,7 @@ export function defineListen(program: Command, io: CliIo): void {
         .requiredOption("--forward <url>", "address of the receiver")
         .option("--secret-file <file>", "file with the secret that signs the callbacks; a random one unless given")
         .option("--after <place>", "start after an eventId, OFFSET_FIRST, or a time (ISO 8601)")
-        .option("--since <age>", "start that long ago: 90s, 10m, 12h, 2d", parseDuration)
+        .addOption(sinceOption())
         .option("-n, --count <number>", "end after so many events, at least one", parseCount),
     run: async (session, { words, flags }) => {
       const { output } = session;

@@ -62,7 +62,7 @@ export function definePub(program: Command, io: CliIo): void {
         .option("--once [key]", "publish exactly once, however often it is tried; the key is random unless given")
         .option("--whole", "publish all of stdin as one event")
         .option("--cloudevents", "each line of stdin is a CloudEvent; its subject is the topic unless one is given")
-        .option("--count <number>", "publish the content so many times", parseCount, 1)
+        .option("--count <number>", "publish the content so many times, at least once", parseCount, 1)
         .option("--template", "put {{index}} (from 1), {{uuid}} and {{time}} (ISO 8601) into the content")
         .option("--extension-prefix <prefix>", "how the broker's extensions begin, for --cloudevents", "svc-"),
     run: async ({ stele, output, signal }, { words: [topic, content], flags }) => {
@@ -87,6 +87,7 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
   if (content === undefined && (count !== 1 || template)) {
     throw new UsageError("--count and --template need a content on the command line");
   }
+  if (count === 0) throw new UsageError("--count is at least 1");
   if (typeof once === "string" && ((content === undefined && !whole) || count !== 1)) {
     throw new UsageError("a key names one event: for many, give --once without a key");
   }

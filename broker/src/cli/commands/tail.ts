@@ -3,9 +3,9 @@ import { type Command, Option } from "commander";
 import { toPrintable } from "../../lib/printable.ts";
 import type { Session } from "../connection.ts";
 import { type CliIo, UsageError } from "../io.ts";
-import { first, openCloudEventTail, openTail, type TailOptions } from "../open-tail.ts";
+import { first, openCloudEventTail, openTail, sinceOption, type TailOptions } from "../open-tail.ts";
 import type { Column } from "../output.ts";
-import { parseCount, parseDuration } from "../parse.ts";
+import { parseCount } from "../parse.ts";
 import { fillTemplate } from "../template.ts";
 import { define } from "./define.ts";
 
@@ -50,7 +50,7 @@ export function defineTail(program: Command, io: CliIo): void {
     flags: (command) =>
       command
         .option("--after <place>", "start after an eventId, OFFSET_FIRST, OFFSET_LAST or a time (ISO 8601)")
-        .option("--since <age>", "start that long ago: 90s, 10m, 12h, 2d", parseDuration)
+        .addOption(sinceOption())
         .option("--filter <filter>", "only events with these values: '$.status == \"paid\"'")
         .addOption(
           new Option("--format <format>", "form of each event")
