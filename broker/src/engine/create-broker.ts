@@ -329,7 +329,8 @@ class Engine implements RunningBroker {
 
   #createLife(group: Group): GroupLife {
     const roles = this.#createRole(group);
-    const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: group.chainDamage };
+    const { chainDamage, indexDamage } = group;
+    const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage, indexDamage };
     const kept = { ...this.#options, ...own, store: this.#options.keptStore, ledger: group.ledger };
     const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({

@@ -106,7 +106,16 @@ export class GroupLife {
     const reason = ofGroup ?? ofDelivery() ?? ofProcess?.reason;
     const { headBlock, facts, warning } = group.ledger.view();
     const ofReaders = this.#parts.troubles.warningOf(group.id);
-    const all = [warning, indexHealth.warning, chainDamage.warning, retention.warning, ofReaders, ofProcess?.warning];
+    const ofIndex = group.indexDamage.warning;
+    const all = [
+      warning,
+      indexHealth.warning,
+      chainDamage.warning,
+      ofIndex,
+      retention.warning,
+      ofReaders,
+      ofProcess?.warning,
+    ];
     const warnings = all.filter((text) => text !== undefined);
     return {
       groupId: group.id,

@@ -17,6 +17,7 @@ import { RollBackHistory } from "./roll-back-history.ts";
 import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
+import { IndexDamage } from "./integrity/index-damage.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
 import { ClaimRecorder } from "./publish/claim-recorder.ts";
@@ -73,6 +74,7 @@ export class Group {
   /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
+  readonly indexDamage = new IndexDamage();
   readonly indexHealth: IndexHealth;
   readonly rollBacks: RollBackHistory;
   readonly times: BlockTimes;

@@ -2,6 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { advance, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
+import type { IndexDamage } from "./index-damage.ts";
 import type { Mender } from "./mender.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
@@ -15,6 +16,7 @@ export interface IndexScrubOptions {
   /** One that mends what it reads. */
   readonly store: Store;
   readonly mender: Pick<Mender, "mendedIn">;
+  readonly indexDamage: IndexDamage;
   readonly metrics: Metrics;
 }
 
@@ -36,10 +38,17 @@ export class IndexScrub implements Scrubbable {
 
   get progress() {
     const mended = this.#options.mender.mendedIn(this.#options.groupId) - this.#mendedBefore;
-    return { checked: this.#batches, damaged: mended + this.#damagedBlocks.size, mended };
+    const advice = this.#options.indexDamage.warning;
+    return { checked: this.#batches, damaged: mended + this.#damagedBlocks.size, mended, advice };
   }
 
   async step(): Promise<boolean> {
+    const isMore = await this.#step();
+    if (!isMore) this.#options.indexDamage.endRound();
+    return isMore;
+  }
+
+  async #step(): Promise<boolean> {
     const { store, groupId } = this.#options;
     const head = await store.findHead(groupId);
     if (head === undefined) return false;
@@ -68,7 +77,8 @@ export class IndexScrub implements Scrubbable {
   }
 
   /** The blocks that it names may lie behind: where a damaged row says it stands. Each time at least one more block is passed over. */
-  #note({ blocks }: IndexDamagedError): void {
+  #note({ message, blocks }: IndexDamagedError): void {
+    this.#options.indexDamage.note(message);
     const own = blockOf(this.#after);
     const first = this.#after === endOfBlock(own) ? own + 1 : own;
     const ahead = blocks.filter((block) => block >= first);

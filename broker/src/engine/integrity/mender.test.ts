@@ -95,7 +95,7 @@ test("returns a batch that another node repaired in the meantime", async () => {
   await engine.stop();
 });
 
-test("a round skips damage that it cannot repair, and logs it once over all rounds", async () => {
+test("a round skips damage that it cannot repair, logs it once over all rounds, and health warns until a round repairs it", async () => {
   const chain = chainInMemory();
   const limits = { scrubPeriodMs: hourMs };
   const { engine, outcomes, read, eventIds } = await startDamaged({ chain, damaged: [1, 2], limits });
@@ -110,6 +110,11 @@ test("a round skips damage that it cannot repair, and logs it once over all roun
   expect(await read(1)).toBe("two");
   await engine.clock.advance(4 * hourMs);
   expect(outcomes).toEqual(["unmended", "mended"]);
+  const warning = expect.stringMatching(/the index is damaged: .*restore store\.sqlite/);
+  expect(engine.broker.health()[0]).toMatchObject({ ready: true, warning });
+  chain.find = find;
+  await engine.clock.advance(2 * hourMs);
+  expect(engine.broker.health()[0]?.warning).toBeUndefined();
   await engine.stop();
 });
 
