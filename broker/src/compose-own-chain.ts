@@ -14,6 +14,7 @@ import { embeddedKey } from "./compose-signer.ts";
 import { groupsOf } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
+import type { IndexFinding } from "./store/sql/index-tables.ts";
 
 /** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
 const chainStopMsMin = 1_000;
@@ -54,11 +55,13 @@ export async function startEmbedded(
  */
 export async function checkBeforeEmptying(
   chain: Pick<EmbeddedChain, "checkBlocks"> | undefined,
+  finding: IndexFinding,
   { folder, logger, signal }: Pick<FolderOptions, "folder" | "logger"> & { readonly signal: AbortSignal | undefined },
 ): Promise<void> {
   if (chain === undefined) return;
   logger.warn("index damaged, each block of the chain is checked before the index is built anew", {
     file: storeFile(folder),
+    ...finding,
   });
   let blocks = 0;
   for (let isMore = true; isMore; ) {

@@ -118,6 +118,18 @@ describe("stele scrub", () => {
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 
+  it("builds an index anew whose head is damaged, and says which table that is", async () => {
+    const sqlite = new DatabaseSync(join(folder, "store.sqlite"));
+    sqlite.exec("UPDATE groups SET batch_count = batch_count - 1");
+    sqlite.close();
+    const outcome = await scrub();
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.output).toMatch(
+      /index: 3 batches checked, 1 damaged, 1 mended\nthe index was damaged .*table groups, /,
+    );
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
   it("names a block that it cannot mend, and what to restore", async () => {
     spoil("chain.sqlite", contents[1]);
     spoil("store.sqlite", contents[1]);

@@ -9,6 +9,7 @@ import { CleanupStack } from "./lib/cleanup-stack.ts";
 import type { Logger } from "./lib/logger.ts";
 import { takeForm, toJsonText } from "./lib/output-form.ts";
 import { createLogger } from "./telemetry/logger.ts";
+import type { IndexFinding } from "./store/sql/index-tables.ts";
 import { version } from "./version.ts";
 
 /** What the command has to say, and its exit code: 0 nothing is damaged, 1 something was, 2 it could not be found out. */
@@ -76,10 +77,19 @@ async function scrub(
     });
     const reports = await Promise.race([engine.broker.scrub(), failure]);
     engine.stopWithin(config.shutdownDeadlineMs);
-    return reports;
+    return reports.map((report) => withFinding(report, engine.indexFinding));
   } finally {
     await cleanup.closeAll();
   }
+}
+
+/** The start has found this damage before the round began. */
+function withFinding(report: ScrubReport, finding: IndexFinding | undefined): ScrubReport {
+  if (finding === undefined || report.part !== "index") return report;
+  const { damaged, mended, advice } = report;
+  const built = `the index was damaged and is built anew from the chain: table ${finding.table}, ${finding.found}`;
+  const texts = advice === undefined ? [built] : [built, advice];
+  return { ...report, damaged: damaged + 1, mended: mended + 1, advice: texts.join("; ") };
 }
 
 const things = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;

@@ -59,6 +59,7 @@ import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
 import { createSealedStore } from "./store/sealed/sealed-store.ts";
 import { SecretBox } from "./store/sealed/secret-box.ts";
+import type { IndexFinding } from "./store/sql/index-tables.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
 import type { HeldFile } from "./store/sql/schema.ts";
@@ -160,6 +161,8 @@ export interface RunningEngine {
   readonly metrics: MetricsRegistry;
   readonly folder: DataFolder;
   readonly storeFile: SharedServices["storeFile"];
+  /** Why the start emptied the index; undefined if it did not. */
+  readonly indexFinding: IndexFinding | undefined;
   /** See RunningServer. */
   readonly failure: Promise<Error>;
   /** Says that the start has succeeded; until then, closing leaves each file as it was. */
@@ -191,7 +194,11 @@ export async function startEngine(
     ? await startEmbedded(config, { ...parts, graceMs, needsHeadFile })
     : undefined;
   signal?.throwIfAborted();
-  const beforeEmptying = (): Promise<void> => checkBeforeEmptying(embedded?.chain, { folder, logger, signal });
+  let indexFinding: IndexFinding | undefined;
+  const beforeEmptying = (finding: IndexFinding): Promise<void> => {
+    indexFinding = finding;
+    return checkBeforeEmptying(embedded?.chain, finding, { folder, logger, signal });
+  };
   const { store, cluster, storeFile } = createSharedServices(config, { ...parts, beforeEmptying });
   const metrics = createMetrics();
   const tracing = await findTracing({ version, logger });
@@ -229,6 +236,7 @@ export async function startEngine(
     metrics,
     folder,
     storeFile,
+    indexFinding,
     failure: failure.promise,
     confirm: () => void (isStarted = true),
     stopWithin: (ms) => void (stopBy = clock.monotonic() + ms),

@@ -112,7 +112,7 @@ const createEmbedded: CreateStores = async () => [createMemoryStore(), createSql
 
 describe("the memory and the SQLite store", () => {
   it("read and count any history like the model", async () => readAnyHistory(createEmbedded, 40));
-  it("roll back in any history and continue as if the removed blocks had never existed", async () =>
+  it("roll back in any history, and continue and start again as if the removed blocks had never existed", async () =>
     goBackAnywhere(createEmbedded, 40));
 });
 
@@ -124,7 +124,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   afterAll(async () => server.remove());
   const create = async () => [createPostgresStore({ url: await server.createSchema(), connectionsMax: 2 })];
   it("reads and counts any history like the model", async () => readAnyHistory(create, 25));
-  it("rolls back in any history and continues as if the removed blocks had never existed", async () =>
+  it("rolls back in any history, and continues and starts again as if the removed blocks had never existed", async () =>
     goBackAnywhere(create, 25));
 });
 
@@ -187,6 +187,9 @@ async function goBackAnywhere(create: CreateStores, numRuns: number): Promise<vo
           const { vanished } = await store.rollBack(group, { number, hash });
           const gone = blocks.slice(keep.length).flatMap((block) => block.batches);
           expect(vanished).toEqual(gone.map((batch) => expect.objectContaining(placeOf(batch))));
+          await expectSame(store, keep);
+          await store.stop();
+          await store.start();
           await expectSame(store, keep);
         }
         await applyFrom(store, group, blocks);

@@ -1,4 +1,6 @@
 import { sql, type Transaction } from "kysely";
+import { findContradiction } from "./find-contradiction.ts";
+import { type IndexFinding, type IndexTable, indexTables } from "./index-tables.ts";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import { indexLock } from "./sql-index.ts";
 import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
@@ -7,26 +9,26 @@ import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
 const rowsReadMax = 1_000;
 
 /**
- * Verifies the rows on which the rest of the index depends. If one is damaged, it empties the index, which the follower then rebuilds from the
- * chain; subscriptions keep their cursors. Returns whether it emptied the index. Nothing has changed if `beforeEmptying` throws.
+ * Verifies the rows on which the rest of the index depends, and that its tables fit each other. If they are damaged, it empties the index, which the
+ * follower then rebuilds from the chain; subscriptions keep their cursors. Returns why it emptied the index. Nothing has changed if `beforeEmptying` throws.
  */
 export async function emptyDamagedIndex(
-  { migrating, lock, checkTables }: SqlDatabase,
-  beforeEmptying: () => Promise<void> = async () => {},
-): Promise<boolean> {
+  { migrating, lock, checkTables, checkEmptied }: SqlDatabase,
+  beforeEmptying: (finding: IndexFinding) => Promise<void> = async () => {},
+): Promise<IndexFinding | undefined> {
   return migrating.transaction().execute(async (transaction) => {
     await lock(transaction, "check of the index");
-    await checkTables(transaction);
+    const disagreement = await checkTables(transaction);
     const known = await transaction.selectFrom("groups").select("group_id").orderBy("group_id").execute();
     for (const { group_id } of known) await lock(transaction, indexLock(group_id));
-    if (await isIntact(transaction)) return false;
-    await beforeEmptying();
+    const finding = disagreement ?? (await findDamage(transaction)) ?? (await findContradiction(transaction));
+    if (finding === undefined) return undefined;
+    await beforeEmptying(finding);
     const groups = await transaction.selectFrom("groups").selectAll().execute();
-    for (const table of ["batches", "topics", "blocks", "retained", "skipped_entries", "vanished", "groups"] as const) {
-      await transaction.deleteFrom(table).execute();
-    }
+    for (const table of indexTables) await transaction.deleteFrom(table).execute();
     for (const group of groups) await transaction.insertInto("groups").values(emptied(group)).execute();
-    return true;
+    await checkEmptied(transaction);
+    return finding;
   });
 }
 
@@ -41,12 +43,17 @@ function emptied({ group_id, generation }: GroupTable): GroupTable {
   });
 }
 
-async function isIntact(transaction: Transaction<Schema>): Promise<boolean> {
+async function findDamage(transaction: Transaction<Schema>): Promise<IndexFinding | undefined> {
   for (const table of ["groups", "blocks", "vanished", "skipped_entries"] as const) {
     const rows = await transaction.selectFrom(table).selectAll().execute();
-    if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return false;
+    if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return damagedRow(table);
   }
-  return (await hasIntactTopics(transaction)) && (await hasIntactRetained(transaction));
+  if (!(await hasIntactTopics(transaction))) return damagedRow("topics");
+  return (await hasIntactRetained(transaction)) ? undefined : damagedRow("retained");
+}
+
+function damagedRow(table: IndexTable): IndexFinding {
+  return { table, found: "a row does not match its checksum" };
 }
 
 async function hasIntactTopics(transaction: Transaction<Schema>): Promise<boolean> {

@@ -4,6 +4,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { batchesOfStretch, nextBatchOfEach } from "./count-events.ts";
+import { indexChecks } from "./find-contradiction.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -173,6 +174,15 @@ describe("query plans", () => {
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "a").orderBy("id").compile();
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH .*subscriptions_by_owner \(owner=\?\)$/)]);
   });
+
+  it.each(indexChecks.map(({ says, query }) => [says, query] as const))(
+    "no check of the index reads every batch: %s",
+    async (_, query) => {
+      const plan = await planOf(query.compile(database.relaxed));
+      expect(plan).not.toEqual([]);
+      expect(plan.filter((step) => /^SCAN (batches|blocks)/.test(step))).toEqual([]);
+    },
+  );
 
   async function planOf(query: CompiledQuery): Promise<readonly string[]> {
     const explained = CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]);

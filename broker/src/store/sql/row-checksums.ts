@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { checksumOf, type Scalar } from "../checksum.ts";
 import type { DeadLetterTable } from "./dead-letter-table.ts";
+import type { IndexTable } from "./index-tables.ts";
 import type {
   BatchTable,
   BlockTable,
@@ -169,15 +170,13 @@ export function isIntactSubscription(row: SubscriptionTable): boolean {
   return progressCheck(row) === row.progress_check && checksumOfRow("subscriptions", row) === row.checksum;
 }
 
-/** Tables of the index without the batches: damage empties them, and the follower rebuilds them from the chain. */
-type IndexTable = "groups" | "topics" | "blocks" | "retained" | "vanished" | "skipped_entries";
-
 /** Returns the row if it is intact. @throws StoreError `corrupt`, which is logged. */
-export function checkRow<Table extends IndexTable, Row extends CheckedTables[Table]>(
+export function checkRow<Table extends Exclude<IndexTable, "batches">, Row extends CheckedTables[Table]>(
   { damaged }: Pick<SqlDatabase, "damaged">,
   table: Table,
   row: Row,
 ): Row {
-  if (checksumOfRow(table, row) !== row.checksum) throw damaged(`a row of the table ${table}`);
+  if (checksumOfRow(table, row) !== row.checksum)
+    throw damaged(`a row of the table ${table} does not match its checksum`);
   return row;
 }

@@ -2,6 +2,7 @@ import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Tra
 import type { StoreError } from "./store-error.ts";
 import type { GroupLeaseTable, NodeTable, SignerTable } from "./coordination-tables.ts";
 import type { DeadLetterTable } from "./dead-letter-table.ts";
+import type { IndexFinding } from "./index-tables.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPlace } from "../../ports/store.ts";
 
@@ -371,14 +372,16 @@ export interface SqlDatabase {
     rows: readonly ProgressRow[],
     letters: readonly DeadLetterTable[],
   ) => Promise<readonly string[]>;
-  /** Checks that each index of the small tables finds every row, and rebuilds it if not. @throws StoreError `corrupt`. */
-  readonly checkTables: (transaction: Transaction<Schema>) => Promise<void>;
+  /** Compares each small table with its database indexes, and returns damage of the index. @throws StoreError `corrupt` for other tables. */
+  readonly checkTables: (transaction: Transaction<Schema>) => Promise<IndexFinding | undefined>;
+  /** Checks the whole file once the index is emptied: a damaged page may have shared pages with other tables. @throws StoreError `corrupt`. */
+  readonly checkEmptied: (transaction: Transaction<Schema>) => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
   /** Undefined for a database server. */
   readonly file?: HeldFile;
-  /** Creates and reports the error for damaged rows, which `what` names. */
-  readonly damaged: (what: string) => StoreError;
+  /** Creates and reports the error for damage of the index; `found` says what is wrong with which rows. */
+  readonly damaged: (found: string) => StoreError;
   close(): Promise<void>;
 }
 

@@ -73,7 +73,8 @@ export class SqlDeadLetters implements DeadLetters {
   }
 
   #checked(row: DeadLetterTable): DeadLetter {
-    if (!isIntactLetter(row)) throw this.#database.damaged("a row of the table dead_letters");
+    if (!isIntactLetter(row))
+      throw this.#database.damaged("a row of the table dead_letters does not match its checksum");
     return fromLetterRow(row);
   }
 }

@@ -46,7 +46,7 @@ export class SqlShares implements ShareStore {
     const places = rows.map(fromShareEventRow);
     const damaged = rows.filter((_, index) => places[index] === undefined);
     if (damaged.length > 0) {
-      this.#database.damaged(`${damaged.length} returned events of share ${id}`); // reports it
+      this.#database.damaged(`returned events of share ${id} (${damaged.length}) do not match their checksums`); // reports it
       await relaxed
         .deleteFrom("share_events")
         .where("share_id", "=", id)
@@ -161,7 +161,7 @@ export class SqlShares implements ShareStore {
     const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
     const share = row && fromShareRow(row);
     if (share !== undefined) return share;
-    if (row !== undefined) this.#database.damaged(`share ${filter}`); // reports it
+    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // reports it
     return beginShare(transaction, { groupId, filter }, row);
   }
 }

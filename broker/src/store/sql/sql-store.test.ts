@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -31,7 +31,7 @@ import { testSqlDamage } from "./sql-damage.contract.ts";
 import { testSqlColumns } from "./sql-columns.contract.ts";
 import { testSqlSessionDamage } from "./sql-session-damage.contract.ts";
 import { testSqlStatements } from "./sql-statements.contract.ts";
-import { toShareRow } from "./share-rows.ts";
+import { testStaleRows } from "./sql-stale-rows.contract.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
 testGroupRecords("SQLite", async () => createSqlStore({ file: await migratedFile() }));
@@ -41,6 +41,7 @@ testSecretRows("SQLite", async () => createSqlStore({ file: await migratedFile()
 testSqlDamage("SQLite", async () => createSqliteBackend(await migratedFile()));
 testSqlColumns("SQLite", async () => createSqliteBackend(await migratedFile()));
 testSqlSessionDamage("SQLite", async () => createSqliteBackend(await migratedFile()));
+testStaleRows("SQLite", async () => createSqliteBackend(await migratedFile()));
 testSqlStatements("SQLite", async () => createSqliteBackend(await migratedFile()));
 testStore("SQLite", async () => createSqlStore({ file: await migratedFile() }));
 testSessionStore("SQLite", async () => createSqlStore({ file: await migratedFile() }));
@@ -49,25 +50,6 @@ describe("the SQLite store", () => {
   let file: string;
   beforeEach(() => {
     file = temporaryFile();
-  });
-
-  it("builds a damaged index of the database anew, so that a share is found by its filter", async () => {
-    const backend = createSqliteBackend(file);
-    const store = new SqlStore(backend, silentLogger);
-    await store.start();
-    await store.stop();
-    const share = toShareRow({ share_id: "a", group_id: group, filter: "$share/z/orders", cursor: 7, epoch: 0 });
-    let database = await backend.open();
-    await database.durable.insertInto("shares").values(share).execute();
-    const pages = await rootPagesOf(database, "shares");
-    await database.close();
-    swapPages(file, pages);
-    await store.start();
-    await store.stop();
-    database = await backend.open();
-    const found = database.durable.selectFrom("shares").selectAll().where("filter", "=", share.filter);
-    expect(await found.where("group_id", "=", group).execute()).toEqual([share]);
-    await database.close();
   });
 
   it("logs the former schema version if and only if it migrated the schema", async () => {
@@ -271,24 +253,6 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 });
-
-/** The first pages of a table's indexes. */
-async function rootPagesOf({ durable }: SqlDatabase, table: string): Promise<readonly number[]> {
-  const indexes = sql<{
-    rootpage: number;
-  }>`select rootpage from sqlite_schema where type = 'index' and tbl_name = ${table}`;
-  return (await indexes.execute(durable)).rows.map(({ rootpage }) => rootpage);
-}
-
-function swapPages(file: string, [left = 0, right = 0]: readonly number[]): void {
-  const bytes = readFileSync(file);
-  const size = bytes.readUInt16BE(16);
-  const page = (number: number): Buffer => bytes.subarray((number - 1) * size, number * size);
-  const former = Buffer.from(page(left));
-  page(left).set(page(right));
-  page(right).set(former);
-  writeFileSync(file, bytes);
-}
 
 async function onDatabase(file: string, action: (database: SqlDatabase) => Promise<void>): Promise<void> {
   const database = await createSqliteBackend(file).open();

@@ -48,6 +48,7 @@ import type {
 import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { dropDamagedLetters } from "./check-dead-letters.ts";
 import { emptyDamagedIndex } from "./check-index.ts";
+import type { IndexFinding } from "./index-tables.ts";
 import { dropDamagedSessions } from "./check-sessions.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { HeldFile, SqlBackend, SqlDatabase } from "./schema.ts";
@@ -71,7 +72,7 @@ export interface SqlStoreOptions {
   /** Whether closing must leave the file and its log unchanged, and the file locked until the process ends. */
   readonly keepsLog?: () => boolean;
   /** Called before a start empties a damaged index. If it throws, the start is refused and the file stays as it is. */
-  readonly beforeEmptying?: () => Promise<void>;
+  readonly beforeEmptying?: (finding: IndexFinding) => Promise<void>;
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
@@ -117,7 +118,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     const database = await this.#backend.open();
     try {
       const from = await migrate(database, this.#backend);
-      const isEmptied = await emptyDamagedIndex(database, this.#beforeEmptying);
+      const finding = await emptyDamagedIndex(database, this.#beforeEmptying);
       this.#open = {
         database,
         index: new SqlIndex(database),
@@ -130,9 +131,9 @@ export class SqlStore implements Store, Journal, GroupRecords {
       };
       await this.#dropDamagedSessions(database);
       await dropDamagedLetters(database, this.#logger);
-      if (isEmptied) {
+      if (finding !== undefined) {
         const remedy = "it is built anew from the chain, and subscriptions are kept";
-        this.#logger.warn("index damaged", { database: this.#backend.description, remedy });
+        this.#logger.warn("index damaged", { database: this.#backend.description, ...finding, remedy });
       }
       this.#logger.info("store opened", {
         database: this.#backend.description,

@@ -84,11 +84,11 @@ export function toFailure(thrown: unknown, description: string): PostgresFailure
   };
 }
 
-/** The error for a damaged row. */
-export function damagedRow(description: string, what: string): StoreError {
+/** The error for damage in a table that is derived from the chain. */
+export function damagedIndex(description: string, found: string): StoreError {
   const remedy =
     "restore the database from a backup, or start the broker again, which builds the index anew from the chain";
-  return new StoreError("corrupt", `${description} is damaged: ${what} does not match its checksum; ${remedy}`);
+  return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy}`);
 }
 
 function adviceOfState(code: string): Advice | undefined {

@@ -7,7 +7,7 @@ import type { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
 import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
-import { damagedRow } from "./errors.ts";
+import { damagedIndex } from "./errors.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { dropMaintainedCount } from "./maintained-count.ts";
 import { ConnectionPool } from "./pool.ts";
@@ -63,10 +63,11 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     places: placesTable,
     rowWriter,
     saveProgress: async (rows, letters) => saveProgress(durable, rows, letters),
-    checkTables: async () => {},
+    checkTables: async () => undefined,
+    checkEmptied: async () => {},
     reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
     damaged: (what) => {
-      const error = damagedRow(options.address.description, what);
+      const error = damagedIndex(options.address.description, what);
       options.onFault?.(error);
       return error;
     },

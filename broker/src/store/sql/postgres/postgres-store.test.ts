@@ -10,6 +10,7 @@ import { testSessionStore } from "../../../ports/session-store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../../ports/store-examples.contract.ts";
 import { testSqlDamage } from "../sql-damage.contract.ts";
+import { testStaleRows } from "../sql-stale-rows.contract.ts";
 import { testSqlColumns } from "../sql-columns.contract.ts";
 import { testSqlSessionDamage } from "../sql-session-damage.contract.ts";
 import { testSqlStatements } from "../sql-statements.contract.ts";
@@ -35,6 +36,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });
   };
   testSqlDamage("PostgreSQL", createBackend);
+  testStaleRows("PostgreSQL", createBackend);
   testSqlColumns("PostgreSQL", createBackend);
   testSqlSessionDamage("PostgreSQL", createBackend);
   testSqlStatements("PostgreSQL", createBackend);

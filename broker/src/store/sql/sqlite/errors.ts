@@ -57,15 +57,29 @@ export function toStoreError(error: unknown, description: string): unknown {
   return new StoreError(advice.fault, `${description} ${advice.text} (SQLite ${code}: ${reason})`, error);
 }
 
-/** The error for damage that SQLite's own check found and rebuilding the indexes did not repair. */
-export function corruptTable(description: string, found: string): StoreError {
+/** The error for damage of the file that emptying the index did not remove. */
+export function corruptFile(description: string, found: string): StoreError {
   return new StoreError("corrupt", `${description} is damaged: ${rebuild} (SQLite: ${found})`);
 }
 
-/** The error for a damaged row of a table that is derived from the chain. */
-export function damagedRow(description: string, what: string): StoreError {
-  const remedy = "start again: the index is then built anew from the chain, and subscriptions are kept";
-  return new StoreError("corrupt", `${description} is damaged: ${what} does not match its checksum; ${remedy}`);
+/** The error for a table that the chain does not hold, and that differs from its database indexes: the disk lost a write of one of them. */
+export function lostRows(
+  description: string,
+  { table, found, lost }: { readonly table: string; readonly found: string; readonly lost: readonly string[] },
+): StoreError {
+  const rows = lost.length === 0 ? "" : ` Rows that only its index has: ${lost.join(", ")}.`;
+  const remedy =
+    "Restore the data folder from a backup. Or accept that rows are lost or old: " +
+    `run "reindex ${table}" on this file with the sqlite3 tool, start again, and make anew what is lost`;
+  const text = `is damaged: its table ${table} and the table's database indexes disagree (SQLite: ${found}).`;
+  return new StoreError("corrupt", `${description} ${text}${rows} ${remedy}`);
+}
+
+/** The error for damage in a table that is derived from the chain. */
+export function damagedIndex(description: string, found: string): StoreError {
+  const remedy =
+    "start again: the index is then built anew from the chain, and subscriptions are kept; if this comes again, restore the data folder from a backup";
+  return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy}`);
 }
 
 function sqliteCodeOf(error: unknown): number | undefined {

@@ -3,7 +3,8 @@ import { Kysely, type RawBuilder, sql } from "kysely";
 import type { TopicPlace } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
-import { corruptTable, damagedRow, toStoreError } from "./errors.ts";
+import { checkEmptied, checkTables } from "./check-tables.ts";
+import { damagedIndex, toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { createRowWriter } from "./row-writer.ts";
@@ -49,13 +50,14 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     rowWriter: createRowWriter(session, relaxed),
     saveProgress: async (rows, letters) => progress.save(rows, letters),
     checkTables: async (transaction) => checkTables(transaction, description),
+    checkEmptied: async (transaction) => checkEmptied(transaction, description),
     reindexBatches: async (transaction) => void (await sql`reindex batches`.execute(transaction ?? durable)),
     file: {
       hold: async (meanwhile) => session.hold(meanwhile),
       release: async () => session.setLogPages(logPagesMax),
     },
     damaged: (what) => {
-      const error = damagedRow(description, what);
+      const error = damagedIndex(description, what);
       onFault(error);
       return error;
     },
@@ -64,24 +66,6 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
       if (!keepsLog()) await setLogMode(file);
     },
   };
-}
-
-/** Checks every table with its database indexes, which have no checksums, but batches: their readers find what an index lacks, see SqlBatches. */
-async function checkTables(database: Kysely<Schema>, description: string): Promise<void> {
-  const tables = sql<{ name: string }>`
-    select name from sqlite_schema where type = 'table' and name <> 'batches' and name not like 'sqlite_%'`;
-  for (const { name: table } of (await tables.execute(database)).rows) {
-    if ((await findDamage(database, table)) === undefined) continue;
-    await sql`reindex ${sql.table(table)}`.execute(database);
-    const damage = await findDamage(database, table);
-    if (damage !== undefined) throw corruptTable(description, damage);
-  }
-}
-
-async function findDamage(database: Kysely<Schema>, table: string): Promise<string | undefined> {
-  const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check(${sql.raw(table)})`.execute(database);
-  const first = rows[0]?.integrity_check;
-  return first === "ok" ? undefined : first;
 }
 
 function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {

@@ -1,0 +1,110 @@
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { type LogFields, silentLogger } from "../../lib/logger.ts";
+import {
+  batchOf,
+  beta,
+  blockOf,
+  group,
+  history,
+  subscriptionOf,
+  topicOf,
+} from "../../ports/store-examples.contract.ts";
+import type { IndexedBlock } from "../../ports/store.ts";
+import type { IndexTable } from "./index-tables.ts";
+import type { SqlBackend, SqlDatabase } from "./schema.ts";
+import { SqlStore } from "./sql-store.ts";
+
+const gamma = parseTopicName("gamma");
+/** The history, and a topic that is opened late. */
+const blocks: readonly IndexedBlock[] = [
+  ...history,
+  blockOf(7, { opened: [topicOf(gamma, 3)] }),
+  blockOf(8, { batches: [batchOf(gamma, { block: 8, sequence: 1, count: 2 })] }),
+  blockOf(9, { closed: [{ name: beta, closed: true }], batches: [batchOf(beta, { block: 9, sequence: 4, count: 1 })] }),
+];
+const everything = { after: positionZero, upTo: endOfBlock(9), topic: undefined, batchesMax: 99, bytesMax: 1 << 30 };
+const tables = ["groups", "topics", "batches"] as const satisfies readonly IndexTable[];
+const ages = blocks.slice(1).map(({ number }) => number);
+
+/** A table of an earlier time than the others, as where a disk loses the last writes of its pages. The checksums of its rows are right. */
+export function testStaleRows(name: string, create: () => Promise<SqlBackend>): void {
+  describe(`${name} whose tables are of different times`, () => {
+    let store: SqlStore;
+    let database: SqlDatabase;
+    let warnings: (LogFields | undefined)[];
+    beforeEach(async () => {
+      const backend = await create();
+      const open = async () => (database = await backend.open());
+      warnings = [];
+      const warn = (_: string, fields?: LogFields) => void warnings.push(fields);
+      store = new SqlStore({ ...backend, open }, { ...silentLogger, warn });
+      await store.start();
+    });
+    afterEach(async () => store.stop());
+
+    const apply = async (some: readonly IndexedBlock[], isFinal: boolean) => {
+      for (const block of some) await store.applyBlocks(group, [block], { isFinal });
+    };
+    const restart = async () => {
+      await store.stop();
+      await store.start();
+    };
+    const rowsOf = async (table: IndexTable) =>
+      (await sql<Record<string, unknown>>`select * from ${sql.table(table)}`.execute(database.relaxed)).rows;
+    const replace = async (table: IndexTable, rows: readonly Record<string, unknown>[]) => {
+      await database.relaxed.deleteFrom(table).execute();
+      if (rows.length > 0) await database.relaxed.insertInto(table).values(rows).execute();
+    };
+    const readAll = async () => ({
+      batches: await store.readBatches(group, everything),
+      topics: (await store.listTopics(group, { offset: 0, limit: 9 })).topics,
+      blocks: await store.listBlocks(group, { atMost: 99 }),
+      head: (await store.findHead(group))?.blockNumber,
+      subscriptions: await store.listSubscriptions(),
+    });
+    /** Makes the table as it was before the block, starts on that, and follows the chain. */
+    const startOn = async (table: IndexTable, { before, isFinal }: { before: number; isFinal: boolean }) => {
+      await store.insertSubscription(subscriptionOf(1), 0);
+      await apply(
+        blocks.filter(({ number }) => number < before),
+        isFinal,
+      );
+      const old = await rowsOf(table);
+      await apply(
+        blocks.filter(({ number }) => number >= before),
+        isFinal,
+      );
+      const whole = await readAll();
+      await replace(table, old);
+      await restart();
+      const head = (await store.findHead(group))?.blockNumber ?? -1;
+      await apply(
+        blocks.filter(({ number }) => number > head),
+        isFinal,
+      );
+      return whole;
+    };
+
+    it.each(tables.flatMap((table) => ages.map((before) => [table, before] as const)))(
+      "has the same index after a start with the table %s as before block %i",
+      async (table, before) => {
+        const whole = await startOn(table, { before, isFinal: true });
+        expect(await readAll()).toEqual(whole);
+        const database = expect.any(String);
+        expect(warnings).toEqual([expect.objectContaining({ database, found: expect.any(String) })]);
+      },
+    );
+
+    it.each(ages)("can roll back after a start with the table blocks as before block %i", async (before) => {
+      const whole = await startOn("blocks", { before, isFinal: false });
+      expect(await readAll()).toEqual(whole);
+      expect(warnings).toMatchObject([{ table: "blocks" }]);
+      await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
+      await apply(blocks.slice(2), false);
+      expect(await readAll()).toEqual(whole);
+    });
+  });
+}
