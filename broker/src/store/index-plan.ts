@@ -82,6 +82,14 @@ export interface IndexPlan {
   readonly retained: readonly RetainedChange[];
 }
 
+/** A block does not fit the topics of the index: some of them are damaged. */
+export class UnfitBlockError extends Error {
+  constructor(what: string) {
+    super(`index: ${what}`);
+    this.name = "UnfitBlockError";
+  }
+}
+
 /** The last position of a batch. */
 export function lastPositionOf(batch: EventBatch): Position {
   return advance(batch.firstPosition, batch.count - 1);
@@ -106,7 +114,8 @@ export function topicsRetainedIn(blocks: readonly IndexedBlock[]): ReadonlySet<T
 
 /**
  * Computes the changes that blocks make, so that all adapters follow one rule. Throws on impossible input: blocks that do not follow
- * the head, a topic that was never opened or is opened twice, a sequence with a gap, positions that do not ascend.
+ * the head, positions that do not ascend.
+ * @throws UnfitBlockError for a topic that was never opened or is opened twice, and for a sequence with a gap.
  */
 export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): IndexPlan {
   const plan = new PlanUnderWay(state);
@@ -200,7 +209,7 @@ class PlanUnderWay {
   }
 
   #open(topic: Topic): void {
-    assert(this.#find(topic.name) === undefined, () => `topic ${JSON.stringify(topic.name)} is opened twice`);
+    assertFits(this.#find(topic.name) === undefined, () => `topic ${JSON.stringify(topic.name)} is opened twice`);
     const digest = topicDigest(topic.name);
     this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
   }
@@ -232,7 +241,7 @@ class PlanUnderWay {
   #advance(span: Span, blockNumber: number): void {
     const record = this.#get(span.name);
     const expected = record.topic.sequence + 1;
-    assert(
+    assertFits(
       span.firstSequence === expected && span.count > 0,
       () =>
         `topic ${JSON.stringify(span.name)} stands before ${expected}, not before ${span.firstSequence} (${span.count} events)`,
@@ -251,7 +260,7 @@ class PlanUnderWay {
 
   #get(name: TopicName): TopicRecord {
     const record = this.#find(name);
-    assert(record !== undefined, () => `topic ${JSON.stringify(name)} was never opened`);
+    assertFits(record !== undefined, () => `topic ${JSON.stringify(name)} was never opened`);
     return record;
   }
 
@@ -291,4 +300,8 @@ function assertPositions(block: IndexedBlock): void {
 /** The message is a function, since a block of thousands of batches asserts for each of them. */
 function assert(condition: boolean, message: () => string): asserts condition {
   if (!condition) throw new Error(`index: ${message()}`);
+}
+
+function assertFits(condition: boolean, message: () => string): asserts condition {
+  if (!condition) throw new UnfitBlockError(message());
 }

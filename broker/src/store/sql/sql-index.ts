@@ -38,6 +38,7 @@ import { SqlMending } from "./sql-mending.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, SqlRollBack } from "./sql-roll-back.ts";
 import { TopicCache } from "./topic-cache.ts";
+import { toIndexError } from "./unfit-block.ts";
 
 /** Topics cached in memory, the last written ones: about 500 bytes each, 25 MB in all. */
 const topicsCachedMax = 50_000;
@@ -96,6 +97,8 @@ export class SqlIndex {
         return this.#write(transaction, groupId, planned);
       });
       for (const topic of written) this.#cache.set(groupId, topic);
+    } catch (error) {
+      throw await toIndexError(this.#shared, error, { groupId, isFinal: options.isFinal });
     } finally {
       this.#applying.release();
     }

@@ -106,5 +106,33 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       await apply(blocks.slice(2), false);
       expect(await readAll()).toEqual(whole);
     });
+
+    it.each([
+      ["a gap", blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] }), /stands before 5/],
+      [
+        "a topic that it does not have",
+        blockOf(10, { closed: [{ name: parseTopicName("delta"), closed: true }] }),
+        /never/,
+      ],
+      ["a topic that it has", blockOf(10, { opened: [topicOf(gamma, 3)] }), /opened twice/],
+    ])(
+      "a block of the own chain that shows %s is damage, and the next start builds the index anew",
+      async (_, block, says) => {
+        await apply(blocks, true);
+        const applying = store.applyBlocks(group, [block], { isFinal: true });
+        await expect(applying).rejects.toMatchObject({ fault: "corrupt", message: expect.stringMatching(says) });
+        await restart();
+        expect(warnings).toMatchObject([{ table: "groups" }]);
+        expect(await store.findHead(group)).toBeUndefined();
+      },
+    );
+
+    it("a block of another chain that shows a gap is damage, and the index stays: the chain's node may have left out logs", async () => {
+      await apply(blocks, false);
+      const gap = blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] });
+      await expect(store.applyBlocks(group, [gap])).rejects.toMatchObject({ fault: "corrupt" });
+      await restart();
+      expect(await store.findHead(group)).toMatchObject({ blockNumber: 9 });
+    });
   });
 }
