@@ -49,6 +49,8 @@ export interface SubscriptionSearch {
   readonly kind?: string | undefined;
   readonly topic?: string | undefined;
   readonly prefix?: string | undefined;
+  /** A topic whose events it gets. */
+  readonly matches?: string | undefined;
   readonly host?: string | undefined;
   readonly owner?: string | undefined;
   readonly node?: string | undefined;

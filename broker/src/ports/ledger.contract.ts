@@ -81,12 +81,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(new Set(flat(blocks).map(({ address }) => address)).size).toBe(1);
     });
 
-    test("opening a topic concurrently opens it once", async () => {
+    test("opening a topic concurrently opens it once, for everyone", async () => {
       await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, never)));
       expect(flat(await collectAll(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened"]);
+      expect(await ledger.findWriters(name, never)).toEqual({ kind: "everyone" });
     });
 
-    test("a topic that never existed cannot be closed", async () => {
+    test("a topic that never existed cannot be closed, and has no writers", async () => {
+      expect(await ledger.findWriters(name, never)).toBeUndefined();
       await expect(ledger.closeTopic(name, never)).rejects.toMatchObject({ code: 100101 });
     });
 

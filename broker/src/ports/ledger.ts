@@ -3,6 +3,7 @@ import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { ChainCheck } from "./chain-check.ts";
 import type { ChainProof, ProofPlace } from "./chain-proof.ts";
+import type { TopicWriters } from "./topic-writers.ts";
 
 /** Limits for one transaction, and for transactions in flight. Each is at least 1, and may change between calls. */
 export interface LedgerLimits {
@@ -183,6 +184,8 @@ export interface Ledger {
   openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /** For `append` to open the topic with its first batch. @throws 100113 if this account may not open topics for the group. */
   prepareOpening(name: TopicName): Promise<TopicOpening>;
+  /** Who may publish to a topic; undefined if it was never opened. @throws 200205. */
+  findWriters(name: TopicName, signal: AbortSignal): Promise<TopicWriters | undefined>;
   /** Closes; idempotent. @throws 100101 if the topic never existed. */
   closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /**

@@ -8,6 +8,7 @@ import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Store, Stretch } from "./store.ts";
 import { testNameRanges } from "./store-name-ranges.contract.ts";
 import { testOperated } from "./store-operated.contract.ts";
+import { testTopicSizes } from "./store-topic-sizes.contract.ts";
 import { testRetained } from "./store-retained.contract.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
 import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
@@ -46,7 +47,6 @@ export function testStore(name: string, create: () => Promise<Store>): void {
       await store.start();
     });
     afterEach(async () => store.stop());
-
     describe("blocks", () => testBlocks(() => store));
     describe("topics", () => testTopics(() => store));
     describe("topics by ranges of names", () => testNameRanges(() => store));
@@ -57,6 +57,7 @@ export function testStore(name: string, create: () => Promise<Store>): void {
     describe("progress", () => testProgress(() => store));
     describe("rolling back", () => testRollBack(() => store));
     describe("retained events", () => testRetained(() => store));
+    describe("sizes of topics", () => testTopicSizes(() => store));
     describe("skipped entries", () => testSkippedEntries(() => store));
   });
 }

@@ -167,6 +167,23 @@ export interface StretchCounts {
   readonly upTo: Position;
 }
 
+/** The newest batches of a topic with no event after `upTo`. */
+export interface TopicStretch {
+  readonly topic: TopicName;
+  readonly upTo: Position;
+  /** Maximum number of batches to measure. */
+  readonly batchesMax: number;
+}
+
+/** What a topic has in a stretch. */
+export interface TopicSize {
+  readonly batchCount: number;
+  /** Bytes of the encoded events, also of those whose copy was dropped. */
+  readonly byteCount: number;
+  /** Position of the oldest event in it; undefined if there is none. */
+  readonly first: Position | undefined;
+}
+
 /** A page of subscriptions in the order of their identifiers. */
 export interface SubscriptionPage {
   /** Begins after this identifier; undefined for the first page. */
@@ -310,6 +327,8 @@ export interface Store extends PublishKeys {
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]>;
   /** Counts events of all topics, by topic, without reading them. */
   countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
+  /** Measures batches of one topic without reading their events. */
+  measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
   /** The subscriptions that exist, in any order. */

@@ -18,6 +18,7 @@ type Own = Pick<
   | "countEventsAfter"
   | "countEventsAfterEach"
   | "countStretch"
+  | "measureTopic"
   | "findSubscription"
   | "findSubscriptions"
   | "listSubscriptions"
@@ -38,6 +39,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
       mender.read(groupId, () => store.countEventsAfter(groupId, topic, after)),
     countEventsAfterEach: (groupId, places) => mender.read(groupId, () => store.countEventsAfterEach(groupId, places)),
     countStretch: (groupId, stretch) => mender.read(groupId, () => store.countStretch(groupId, stretch)),
+    measureTopic: (groupId, stretch) => mender.read(groupId, () => store.measureTopic(groupId, stretch)),
     findSubscription: async (id) => {
       const row = await store.findSubscription(id);
       return row && report([row])[0];

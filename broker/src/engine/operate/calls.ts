@@ -7,6 +7,7 @@ import type { SessionProtocol, Subscription, SubscriptionState, WebhookFormat } 
 import type { Topic } from "../../domain/topic.ts";
 import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
+import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { SeenRollBack } from "../roll-back-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Concerned } from "./concerned.ts";
@@ -31,6 +32,8 @@ export interface SearchCall {
   /** The topic or pattern of the subscription, as it was subscribed to. */
   readonly topic?: string | undefined;
   readonly prefix?: string | undefined;
+  /** A topic whose events it gets. */
+  readonly matches?: string | undefined;
   /** Host of the url, with its port unless that is the usual one. */
   readonly host?: string | undefined;
   readonly owner?: string | undefined;
@@ -151,10 +154,32 @@ export interface TopicsCall {
   readonly filter?: string | undefined;
 }
 
+/** Events of the last minutes. */
+export interface TopicRate {
+  readonly events: number;
+  /** The time in which their blocks were made, up to now. */
+  readonly ms: number;
+}
+
+/** What a topic takes on the chain. */
+export interface TopicBytes {
+  /** Of the encoded events. */
+  readonly bytes: number;
+  readonly batches: number;
+  /** Whether it has more batches than were measured, which are the newest. */
+  readonly isCut: boolean;
+}
+
 export interface TopicDetails {
   readonly topic: Topic;
   /** Events in the index. */
   readonly events: number;
+  readonly size: TopicBytes;
+  /** Undefined if the chain does not tell, as the next ones. */
+  readonly rate: TopicRate | undefined;
+  /** When the block of the newest event was made. */
+  readonly lastEventAt: number | undefined;
+  readonly writers: TopicWriters | undefined;
   /** Callback subscriptions that match it, at most as many as are counted. */
   readonly subscriptions: number;
 }

@@ -4,7 +4,8 @@ import type { NodeId } from "../../domain/node.ts";
 import { nonePending } from "../../domain/pending-events.ts";
 import { fromStored, type Position } from "../../domain/position.ts";
 import { parseAnySubscriptionId, type Subscription } from "../../domain/subscription.ts";
-import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -23,6 +24,9 @@ import { findWaitingTimes } from "./waiting-times.ts";
 
 /** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
 const rowsSearchedMax = 1_000;
+
+/** The same in search of those of a topic, where nothing is counted. */
+const rowsMatchedMax = 10_000;
 
 /** Subscriptions of one read in such a search. */
 const rowsReadMax = 500;
@@ -65,17 +69,21 @@ export class SubscriptionFinder {
     const search = this.#toSearch(call, addresses);
     if (search === undefined) return { items: [], next: undefined };
     const lagMin = call.lagMin ?? 0;
-    const size = lagMin > 0 ? rowsReadMax : limit;
+    const matched = call.matches === undefined ? undefined : parseTopicName(call.matches);
+    const size = lagMin > 0 || matched !== undefined ? rowsReadMax : limit;
+    const readMax = lagMin > 0 ? rowsSearchedMax : rowsMatchedMax;
     const items: SubscriptionView[] = [];
     let last = after === undefined ? undefined : parseAnySubscriptionId(after);
-    for (let read = 0; read < rowsSearchedMax; read += size) {
+    for (let read = 0; read < readMax; read += size) {
       const rows = await this.#options.store.searchSubscriptions(search, { after: last, limit: size });
-      for (const view of await this.#viewAll(rows, { addresses, slices })) {
-        last = view.subscription.id;
+      const found = matched === undefined ? rows : rows.filter((row) => isFor(row, matched));
+      for (const view of await this.#viewAll(found, { addresses, slices })) {
         if (view.lag >= lagMin) items.push(view);
-        if (items.length === limit) return { items, next: last };
+        if (items.length === limit) return { items, next: view.subscription.id };
       }
       if (rows.length < size) return { items, next: undefined };
+      last = rows.at(-1)?.id;
+      await slices.pause();
     }
     return { items, next: last };
   }
@@ -156,6 +164,11 @@ export class SubscriptionFinder {
       failingBefore: failingMsMin === undefined ? undefined : this.#options.clock.now() - failingMsMin + 1,
     };
   }
+}
+
+/** The pattern of a damaged row may be none. */
+function isFor({ state, filter }: Subscription, topic: TopicName): boolean {
+  return state !== "damaged" && matchesFilter(filter, topic);
 }
 
 /** `next` of a page of dead letters. */

@@ -12,6 +12,7 @@ import type { Groups } from "../group.ts";
 import type { PlacedEvent } from "../placed-event.ts";
 import { findSequence } from "./event-bounds.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
+import { TopicFacts } from "./topic-facts.ts";
 import type { EventsCall, Page, PageCall, TopicDetails, TopicsCall } from "./calls.ts";
 
 /** Topics that one call reads in search of those that match; the next call goes on from there. */
@@ -46,9 +47,11 @@ interface Paused {
 /** Finds topics and their events. */
 export class TopicFinder {
   readonly #options: TopicFinderOptions;
+  readonly #facts: TopicFacts;
 
   constructor(options: TopicFinderOptions) {
     this.#options = options;
+    this.#facts = new TopicFacts(options);
   }
 
   /** In the order in which they were opened; `next` is the number of the last one that was read. @throws BrokerError 100306, 200211, 100109. */
@@ -80,8 +83,15 @@ export class TopicFinder {
     const { store, groups } = this.#options;
     const group = groups.getAny(groupId);
     const topic = await group.getTopic(parseTopicName(name));
+    const [writers, lastEventAt, rate] = await Promise.all([
+      this.#facts.findWriters(group, topic),
+      this.#facts.findLastTime(group, topic),
+      this.#facts.findRate(group, topic),
+    ]);
     const events = await store.countEventsAfter(group.id, topic.name, positionZero);
-    return { topic, events, subscriptions: await this.#countSubscriptions(topic, { groupId: group.id, slices }) };
+    const size = await this.#facts.measure(group, { topic, slices });
+    const subscriptions = await this.#countSubscriptions(topic, { groupId: group.id, slices });
+    return { topic, events, size, rate, lastEventAt, writers, subscriptions };
   }
 
   /**

@@ -32,6 +32,7 @@ import {
   stopComponents,
   unreachable,
 } from "./ledger-components.ts";
+import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { BatchVerifier } from "./read/batch-verifier.ts";
 import { blockTimeWarning } from "./read/block-time.ts";
 import { FinalityPolicy } from "./read/finality.ts";
@@ -132,6 +133,11 @@ export class EvmLedger implements Ledger {
   async prepareOpening(name: TopicName): Promise<TopicOpening> {
     const { registry, findWriters } = this.#writable();
     return { address: registry.addressOf(name), writers: await this.#ask(findWriters()) };
+  }
+
+  async findWriters(name: TopicName, signal: AbortSignal): Promise<TopicWriters | undefined> {
+    if (signal.aborted) throw abortedEarly();
+    return this.#ask(this.#started().registry.findWriters(name));
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

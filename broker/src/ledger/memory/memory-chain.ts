@@ -110,6 +110,10 @@ export class MemoryChain {
     return this.#place(address, change, logIndex);
   }
 
+  hasTopic(name: string): boolean {
+    return this.#topics.has(topicAddress(name));
+  }
+
   /** Closes; answers undefined when the topic was never opened. */
   close(name: string): number | undefined {
     const address = topicAddress(name);

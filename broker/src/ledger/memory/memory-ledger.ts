@@ -16,6 +16,7 @@ import type {
   OutgoingBatch,
   TopicOpening,
 } from "../../ports/ledger.ts";
+import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { type MemoryChain, topicAddress } from "./memory-chain.ts";
 
 /** Blocks in one round of follow. */
@@ -83,6 +84,11 @@ class MemoryLedger implements Ledger {
 
   async prepareOpening(name: TopicName): Promise<TopicOpening> {
     return { address: topicAddress(name), writers: undefined };
+  }
+
+  async findWriters(name: TopicName, signal: AbortSignal): Promise<TopicWriters | undefined> {
+    this.#check(signal);
+    return this.#chain.hasTopic(name) ? { kind: "everyone" } : undefined;
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

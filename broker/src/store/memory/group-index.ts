@@ -1,5 +1,5 @@
 import { topicDigest } from "@stele/wire";
-import type { Event, EventBatch } from "../../domain/event.ts";
+import { type Event, type EventBatch, eventBytesOf } from "../../domain/event.ts";
 import { isInRanges } from "../../domain/name-range.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { advance, endOfBlock, fromStored, type Position } from "../../domain/position.ts";
@@ -26,6 +26,8 @@ import {
   type StretchCounts,
   type TopicPage,
   type TopicQuery,
+  type TopicSize,
+  type TopicStretch,
   vanishedBatchesMax,
 } from "../../ports/store.ts";
 import {
@@ -241,6 +243,14 @@ export class GroupIndex {
       counts: [...counts].map(([topic, events]) => ({ topic, ...events })),
       upTo: last === undefined ? upTo : fromStored(Math.min(upTo, lastPositionOfRecord(last))),
     };
+  }
+
+  measureTopic({ topic, upTo, batchesMax }: TopicStretch): TopicSize {
+    const records = this.#batchesByTopic.get(topic) ?? [];
+    const end = lowerBound(records, upTo + 1, lastPositionOfRecord);
+    const found = records.slice(Math.max(0, end - batchesMax), end);
+    const byteCount = found.reduce((sum, { batch }) => sum + eventBytesOf(batch), 0);
+    return { batchCount: found.length, byteCount, first: found[0]?.batch.firstPosition };
   }
 
   #replace(kept: KeptBatch, batch: EventBatch): boolean {

@@ -37,6 +37,8 @@ import type {
   Store,
   Stretch,
   StretchCounts,
+  TopicSize,
+  TopicStretch,
   SubscriptionPage,
   TopicPage,
   TopicQuery,
@@ -188,6 +190,10 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
     return this.#groups.get(groupId)?.countStretch(stretch) ?? { counts: [], upTo: stretch.upTo };
+  }
+
+  async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
+    return this.#groups.get(groupId)?.measureTopic(stretch) ?? { batchCount: 0, byteCount: 0, first: undefined };
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {

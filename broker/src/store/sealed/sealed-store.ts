@@ -175,6 +175,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     countEventsAfter: (groupId, topic, after) => store.countEventsAfter(groupId, topic, after),
     countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),
     countStretch: (groupId, stretch) => store.countStretch(groupId, stretch),
+    measureTopic: (groupId, stretch) => store.measureTopic(groupId, stretch),
     countSubscriptions: () => store.countSubscriptions(),
     countHeld: () => store.countHeld(),
     countSubscriptionsTo: (receiver) => store.countSubscriptionsTo(receiver),

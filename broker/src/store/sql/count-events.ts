@@ -3,7 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { blockOf, endOfBlock, fromStored } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { Stretch, StretchCounts, TopicPlace } from "../../ports/store.ts";
+import type { Stretch, StretchCounts, TopicPlace, TopicSize, TopicStretch } from "../../ports/store.ts";
 import { batchPlaceColumns } from "./index-queries.ts";
 import type { KeyedTopic } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -48,6 +48,25 @@ export async function countStretch(database: SqlDatabase, groupId: GroupId, stre
     counts: Array.from(counts, ([topic, events]) => ({ topic, ...events })),
     upTo: rows.length < batchesMax ? upTo : fromStored(Math.min(upTo, last)),
   };
+}
+
+/** See the port. @throws IndexDamagedError. */
+export async function measureTopic(
+  { relaxed }: SqlDatabase,
+  { topicId, topic }: KeyedTopic,
+  { upTo, batchesMax }: TopicStretch,
+): Promise<TopicSize> {
+  const rows = await relaxed
+    .selectFrom("batches")
+    .select(batchPlaceColumns)
+    .where("topic_id", "=", topicId)
+    .where("last_position", "<=", upTo)
+    .orderBy("last_position", "desc")
+    .limit(batchesMax)
+    .execute();
+  const byteCount = rows.reduce((sum, row) => sum + checkPlace(row, topic.name).byte_count, 0);
+  const oldest = rows.at(-1);
+  return { batchCount: rows.length, byteCount, first: oldest && fromStored(oldest.first_position) };
 }
 
 /** A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. The outer join keeps planners from starting with the topics. */

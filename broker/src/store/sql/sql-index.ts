@@ -23,10 +23,12 @@ import {
   type StretchCounts,
   type TopicPage,
   type TopicQuery,
+  type TopicSize,
+  type TopicStretch,
   type TopicPlace,
 } from "../../ports/store.ts";
 import { type IndexPlan, lastPositionOf, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
-import { countEventsAfterEach, countStretch } from "./count-events.ts";
+import { countEventsAfterEach, countStretch, measureTopic } from "./count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries, topicsIn } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { findRetained, listRetained, saveRetained } from "./retained-rows.ts";
@@ -230,6 +232,13 @@ export class SqlIndex {
 
   async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
     return countStretch(this.#shared, groupId, stretch);
+  }
+
+  async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
+    const topic = await this.#findKeyed(this.#database, groupId, stretch.topic);
+    return topic === undefined
+      ? { batchCount: 0, byteCount: 0, first: undefined }
+      : measureTopic(this.#shared, topic, stretch);
   }
 
   /** Runs one change of a group's index at a time, only for the follower, and sends a hint to readers. */

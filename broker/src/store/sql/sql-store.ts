@@ -40,6 +40,8 @@ import type {
   Store,
   Stretch,
   StretchCounts,
+  TopicSize,
+  TopicStretch,
   SubscriptionPage,
   TopicPage,
   TopicQuery,
@@ -249,6 +251,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
     return this.#parts().index.countStretch(groupId, stretch);
+  }
+
+  async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
+    return this.#parts().index.measureTopic(groupId, stretch);
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {

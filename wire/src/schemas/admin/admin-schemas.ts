@@ -184,11 +184,29 @@ export const adminTopicSchema = z.strictObject(topicFields).meta({ title: "Admin
 export type AdminTopic = z.output<typeof adminTopicSchema>;
 export const adminTopicPageSchema = pageOf(adminTopicSchema, "AdminTopicPage");
 
+const writersSchema = z.strictObject({
+  kind: z.enum(["everyone", "set"]),
+  number: z.int().optional().describe("Number of the set of writers in the registry."),
+  owner: address.optional().describe("Who may change the set."),
+  isOwn: z.boolean().optional().describe("Whether the signer of this node is in the set."),
+});
+
 export const adminTopicDetailsSchema = z
   .strictObject({
     ...topicFields,
     events: z.int().describe("Events in the index."),
-    subscriptions: z.int().describe("Callback subscriptions whose topic or pattern matches."),
+    size: z.strictObject({
+      bytes: z.int().describe("Of the encoded events."),
+      batches: z.int(),
+      isCut: z.boolean().describe("Whether the topic has more batches than were measured, which are the newest."),
+    }),
+    rate: z
+      .strictObject({ events: z.int(), seconds: z.number().describe("The time in which they were published.") })
+      .optional()
+      .describe("Events of the last five minutes; absent if the chain does not tell the times of its blocks."),
+    lastEventAt: time.optional().describe("Time of the block of the newest event."),
+    writers: writersSchema.optional().describe("Who may publish to it; absent if the chain does not tell."),
+    subscriptions: z.int().describe("Callback subscriptions that get its events; the search `matches` lists them."),
   })
   .meta({ title: "AdminTopicDetails" });
 export type AdminTopicDetails = z.output<typeof adminTopicDetailsSchema>;

@@ -129,7 +129,19 @@ describe("reads", () => {
     expect((await call("GET", "/topics?prefix=orders/")).body["items"]).toMatchObject([
       { name: "orders/eu", sequence: 2 },
     ]);
-    expect((await call("GET", "/topics/orders%2Feu")).body).toMatchObject({ events: 2, subscriptions: 2 });
+    expect((await call("GET", "/topics/orders%2Feu")).body).toMatchObject({
+      events: 2,
+      subscriptions: 2,
+      size: { bytes: expect.any(Number), batches: 2, isCut: false },
+      rate: { events: 2, seconds: 300 },
+      lastEventAt: expect.stringMatching(/Z$/),
+      writers: { kind: "everyone" },
+    });
+    expect((await call("GET", "/subscriptions?matches=orders/eu&limit=1")).body).toMatchObject({
+      items: [{ id: ids[0] }],
+      next: ids[0],
+    });
+    expect((await call("GET", "/subscriptions?matches=other")).body).toEqual({ items: [] });
     const { body } = await call("GET", "/topics/orders%2Feu/events?limit=1");
     expect(body).toMatchObject({ items: [{ sequence: 2, block: expect.any(Number) }], next: "2" });
     expect((await call("GET", "/topics/orders%2Feu/events?cursor=2")).body).toMatchObject({ items: [{ eventId }] });

@@ -11,6 +11,7 @@ import type {
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,
+  AdminTopicDetails,
   OrderResultBody,
 } from "@stele/wire";
 import { toBrokerError } from "@stele/wire";
@@ -30,6 +31,7 @@ import type {
   SessionDetails,
   SessionView,
   SubscriptionDetails,
+  TopicDetails,
 } from "../../../engine/operate/calls.ts";
 import type { AttemptRecord } from "../../../engine/deliver/attempt-history.ts";
 import type { PlacedEvent } from "../../../engine/placed-event.ts";
@@ -145,6 +147,16 @@ export function toTopic(topic: Topic): AdminTopic {
     sequence: topic.sequence,
     block: topic.blockNumber,
     isClosed: topic.closed,
+  };
+}
+
+export function toTopicDetails({ topic, rate, lastEventAt, writers, ...rest }: TopicDetails): AdminTopicDetails {
+  return {
+    ...toTopic(topic),
+    ...rest,
+    ...(rate && { rate: { events: rate.events, seconds: Math.round(rate.ms / 1_000) } }),
+    ...(lastEventAt !== undefined && { lastEventAt: toTime(lastEventAt) }),
+    ...(writers && { writers }),
   };
 }
 

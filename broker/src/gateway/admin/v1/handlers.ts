@@ -40,6 +40,7 @@ import {
   toSubscription,
   toSubscriptionDetails,
   toTopic,
+  toTopicDetails,
 } from "./bodies.ts";
 
 export interface AdminBrokers {
@@ -77,8 +78,7 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     return toPage(await operator.searchTopics(caller, { groupId, prefix, filter }, pageOf(query)), toTopic);
   },
   getTopic: async ({ operator, caller, params, query }) => {
-    const { topic, ...rest } = await operator.getTopic(caller, nameOf(params, "topic"), query.groupId);
-    return { ...toTopic(topic), ...rest };
+    return toTopicDetails(await operator.getTopic(caller, nameOf(params, "topic"), query.groupId));
   },
   listEvents: async ({ operator, caller, params, query }) => {
     const { after, limit } = pageOf(query);
@@ -174,9 +174,9 @@ function toBound(query: AdminQuery, name: "from" | "before"): EventBound | undef
 }
 
 function toSearch(query: AdminQuery): SearchCall {
-  const { groupId, state, topic, prefix, host, owner, node, lagMin, failingMsMin } = query;
+  const { groupId, state, topic, prefix, matches, host, owner, node, lagMin, failingMsMin } = query;
   const kind = webhookKinds.find((known) => known === query.kind);
-  return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin };
+  return { groupId, state, kind, topic, prefix, matches, host, owner, node, lagMin, failingMsMin };
 }
 
 function toSessionSearch(query: AdminQuery): SessionsCall {

@@ -135,6 +135,8 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const ours = parseTopicName("ours");
     await ledger.openTopic(ours, never);
     expect(ledger.view().facts).toMatchObject({ writers: 2 });
+    const writers = await ledger.findWriters(ours, never);
+    expect(writers).toEqual({ kind: "set", number: 2, owner: ledger.sender, isOwn: true });
     await stranger.publish([batchOf(ledger, ours)]);
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
   });

@@ -3,6 +3,7 @@ import { fromHex, type Hex, keccak256, toHex, toQuantity } from "@stele/eth/node
 import { topicAddress } from "@stele/wire";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
+import type { TopicWriters } from "../../../ports/topic-writers.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
 /** The status of a topic for the asking account; `of-others` is open for other writers only. */
@@ -38,11 +39,7 @@ export class Registry {
   async statusOf(name: string): Promise<TopicStatus> {
     const { from } = this.#options;
     const topic = this.addressOf(name);
-    const { closed, createdAt } = decodeFunctionResult({
-      abi: topicRegistryAbi,
-      functionName: "stateOf",
-      data: await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "stateOf", args: [topic] })),
-    });
+    const { closed, createdAt } = await this.#stateOf(topic);
     if (createdAt === 0n) return "never-opened";
     if (closed) return "closed";
     const isWriter = decodeFunctionResult({
@@ -53,6 +50,16 @@ export class Registry {
       ),
     });
     return isWriter ? "open" : "of-others";
+  }
+
+  /** Undefined for a topic that was never opened. */
+  async findWriters(name: string): Promise<TopicWriters | undefined> {
+    const { createdAt, writers: number } = await this.#stateOf(this.addressOf(name));
+    if (createdAt === 0n) return undefined;
+    if (number === everyone) return { kind: "everyone" };
+    const { from } = this.#options;
+    const owner = await this.ownerOf(number);
+    return { kind: "set", number, owner, isOwn: owner === from || (await this.isMember(number, from)) };
   }
 
   async isMember(writers: number, account: Address): Promise<boolean> {
@@ -70,6 +77,11 @@ export class Registry {
   /** The address of that topic, open or not. */
   addressOf(name: string): Address {
     return toHex(topicAddress({ registry: fromHex(this.address), name }, keccak256));
+  }
+
+  async #stateOf(topic: Address) {
+    const ask = { abi: topicRegistryAbi, functionName: "stateOf" } as const;
+    return decodeFunctionResult({ ...ask, data: await this.#call(encodeFunctionData({ ...ask, args: [topic] })) });
   }
 
   async #call(data: Hex): Promise<Hex> {

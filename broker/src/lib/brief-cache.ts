@@ -1,0 +1,37 @@
+/** How an answer is kept. */
+export interface BriefCacheOptions {
+  /** A clock that never goes back, in milliseconds. */
+  readonly now: () => number;
+  readonly ageMsMax: number;
+  /** Answers at most; the oldest make room. */
+  readonly entriesMax: number;
+}
+
+interface Entry<Value> {
+  readonly askedAt: number;
+  readonly answer: Promise<Value>;
+}
+
+/** Keeps answers for a short time: however many callers ask, the source is asked once in that time. A failure is kept as well. */
+export class BriefCache<Value> {
+  readonly #options: BriefCacheOptions;
+  readonly #entries = new Map<string, Entry<Value>>();
+
+  constructor(options: BriefCacheOptions) {
+    this.#options = options;
+  }
+
+  /** The answer to `key`, or that of `ask` if none is young enough. */
+  read(key: string, ask: () => Promise<Value>): Promise<Value> {
+    const { now, ageMsMax, entriesMax } = this.#options;
+    const known = this.#entries.get(key);
+    if (known !== undefined && now() - known.askedAt < ageMsMax) return known.answer;
+    this.#entries.delete(key);
+    const answer = ask();
+    answer.catch(() => undefined); // Each caller gets it.
+    this.#entries.set(key, { askedAt: now(), answer });
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > entriesMax && oldest !== undefined) this.#entries.delete(oldest);
+    return answer;
+  }
+}
