@@ -27,6 +27,14 @@ export interface AuditLine {
   readonly role?: string | undefined;
   /** Of a role, as JSON. */
   readonly rules?: string | undefined;
+  /** Where an order moves a subscription. */
+  readonly place?: string | undefined;
+  /** Fields that an order changes, without their values. */
+  readonly changed?: string | undefined;
+  /** Events that an order concerned. */
+  readonly events?: number | undefined;
+  /** Events that waited and that a new topic does not match. */
+  readonly unmatched?: number | undefined;
   /** Of the refusal or failure. */
   readonly code?: number | undefined;
   readonly reason?: string | undefined;

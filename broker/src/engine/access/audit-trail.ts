@@ -8,8 +8,29 @@ import { type LogInOrigin, toNetwork } from "./failed-log-ins.ts";
 /** What a call was about. */
 export type AuditSubject = Pick<
   AuditLine,
-  "groupId" | "topic" | "receiver" | "subscriptionId" | "sessionId" | "eventId" | "role" | "rules" | "reason"
+  | "groupId"
+  | "topic"
+  | "receiver"
+  | "subscriptionId"
+  | "sessionId"
+  | "eventId"
+  | "role"
+  | "rules"
+  | "place"
+  | "changed"
+  | "events"
+  | "unmatched"
+  | "reason"
 >;
+
+/** An order, and who gave it. */
+export interface AuditedOrder<Result> {
+  readonly caller: Caller;
+  readonly action: string;
+  readonly subject: AuditSubject;
+  /** What the line about its end says beside that; nothing if left out. */
+  readonly describe?: ((result: Result) => AuditSubject) | undefined;
+}
 
 /** Lines about refusals and looks of one principal or address that may come at once; each second brings one more. */
 const linesOfOneMax = 20;
@@ -70,13 +91,13 @@ export class AuditTrail {
 
   /** Carries out an order, which is written down before it begins: if the broker dies, that line shows what may have been changed. */
   async around<Result>(
-    { caller, action, subject }: { readonly caller: Caller; readonly action: string; readonly subject: AuditSubject },
+    { caller, action, subject, describe }: AuditedOrder<Result>,
     task: () => Promise<Result>,
   ): Promise<Result> {
     this.#write({ ...toSubject(caller), action, outcome: "begun", ...subject });
     try {
       const result = await task();
-      this.changed(caller, action, subject);
+      this.changed(caller, action, { ...subject, ...describe?.(result) });
       return result;
     } catch (error) {
       const { code, message: reason } = toBrokerError(error);

@@ -10,6 +10,7 @@ import type { PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { withCalls } from "../testing/with-sessions.ts";
+import type { SubscriptionOrder } from "./calls.ts";
 import type { Operator } from "./operator.ts";
 
 const secret = "s".repeat(43);
@@ -148,6 +149,30 @@ it("writes down an order before it changes anything, and each result at once", a
   );
   resolve();
   await ordered;
+});
+
+it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
+  [{ kind: "replay", from: "OFFSET_FIRST" }, { place: "OFFSET_FIRST" }, { events: 1 }],
+  [{ kind: "replay", from: { sequence: 1 } }, { place: "sequence 1" }, { events: 1 }],
+  [{ kind: "skip", to: undefined }, { place: "the next event" }, { events: 0 }],
+  [{ kind: "skip", to: { time: 1_800_000_000_000 } }, { place: "2027-01-15T08:00:00.000Z" }, { events: 0 }],
+  [
+    { kind: "change", change: { topic: "b", secret: "hidden", batchEvents: 2, url: "http://one/hidden" } },
+    { changed: "topic, secret, batch, url" },
+    { events: 0, unmatched: 0 },
+  ],
+])("names the place or the changed fields of %j, and the events, but no secret", async (order, begun, more) => {
+  const [id] = (await subscribeTwice()) as [string];
+  await engine.running.calls.open(by("client"), { topic: "b", groupId: undefined });
+  await publish();
+  await engine.clock.settle();
+  lines.length = 0;
+  await settle(operator.orderSubscription(by("admin"), id, { order, isDryRun: false }));
+  expect(lines).toMatchObject([
+    { outcome: "begun", ...begun },
+    { outcome: "done", ...begun, ...more },
+  ]);
+  expect(JSON.stringify(lines)).not.toContain("hidden");
 });
 
 it("writes down why an order failed", async () => {

@@ -2,6 +2,8 @@ import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { OrderResult } from "./calls.ts";
+import type { Concerned } from "./concerned.ts";
+import { describeOrder } from "./describe-order.ts";
 import type { CountedOrder, SubscriptionOperator } from "./subscription-operator.ts";
 
 /** Carries out the orders of callers that have the right to them. */
@@ -36,7 +38,12 @@ class AuditedOrders implements Orders {
   async order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult> {
     if (call.isDryRun) return this.#operator.order(id, call);
     const action = call.order.kind;
-    const subject = { subscriptionId: id, ...("eventId" in call.order && { eventId: call.order.eventId }) };
-    return this.#trail.around({ caller, action, subject }, () => this.#operator.order(id, call));
+    const letter = "eventId" in call.order && { eventId: call.order.eventId };
+    const subject = { subscriptionId: id, ...letter, ...describeOrder(call.order) };
+    return this.#trail.around({ caller, action, subject, describe: toConcerned }, () => this.#operator.order(id, call));
   }
+}
+
+function toConcerned({ events, unmatched }: OrderResult): Concerned {
+  return { events, unmatched };
 }

@@ -2,7 +2,7 @@ import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import { findRuleProblems, isRoleName, rolesMax } from "../../domain/access-role.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import type { ApiKeys } from "../../ports/api-keys.ts";
-import type { AuditTrail } from "../access/audit-trail.ts";
+import type { AuditedOrder, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { KeyRing } from "../access/key-ring.ts";
 import type { Role } from "../access/role-table.ts";
@@ -80,7 +80,7 @@ export class RoleOrders {
     });
   }
 
-  async #change(order: Parameters<AuditTrail["around"]>[0], task: () => Promise<void>): Promise<void> {
+  async #change(order: AuditedOrder<void>, task: () => Promise<void>): Promise<void> {
     const { ring } = this.#parts();
     const run = async (): Promise<void> => {
       try {
