@@ -200,7 +200,7 @@ class PrometheusMetrics implements MetricsRegistry {
     );
     gauge(
       "stele_delivery_lag_events",
-      "Matching events not yet accepted, of the active subscription of this node that waits for the oldest event.",
+      "Matching events not yet accepted, of the active subscription of this node that has the most; among the 100 that wait for the oldest events.",
       ({ lag }) => lag?.events,
     );
     gauge(

@@ -7,6 +7,7 @@ const quiet: Figure = {
   delivered: 0,
   failed: 0,
   lagBlocks: 0,
+  lagEvents: 7,
   memoryBytes: 100 * 2 ** 20,
 };
 const busy: Figure = {
@@ -46,6 +47,7 @@ test("gives rates by the second, and no value where nothing was measured", () =>
       ],
     ],
     ["Blocks that the index is behind", [[0, 0]]],
+    ["Events that the slowest callback waits for", [[7, 7]]],
     ["Memory", [[100, 100]]],
   ]);
 });
@@ -58,6 +60,7 @@ test("says the same in words", () => {
     "accepted 0/s, at most 0.6/s; failed 0/s, at most 0/s",
     "nothing was measured in the last hour",
     "behind 0, at most 0",
+    "waiting 7, at most 7",
     "memory 100 MiB, at most 100 MiB",
   ]);
 });

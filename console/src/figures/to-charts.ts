@@ -9,6 +9,7 @@ export interface Figure {
   readonly failed: number;
   readonly attemptMs?: Percentiles | undefined;
   readonly lagBlocks: number;
+  readonly lagEvents: number;
   readonly memoryBytes: number;
 }
 
@@ -35,7 +36,7 @@ const mebibyte = 2 ** 20;
 const perSecond = (value: number): string => `${formatCount(round(value))}/s`;
 const milliseconds = (value: number): string => `${formatCount(round(value))} ms`;
 const mebibytes = (value: number): string => `${formatCount(Math.round(value))} MiB`;
-const blocks = (value: number): string => formatCount(round(value));
+const count = (value: number): string => formatCount(round(value));
 
 /** Intervals as charts: a line is null where nothing was measured. */
 export function toCharts({
@@ -70,8 +71,13 @@ export function toCharts({
     { title: "Time of an attempt", format: milliseconds, lines: percentiles(({ attemptMs }) => attemptMs) },
     {
       title: "Blocks that the index is behind",
-      format: blocks,
+      format: count,
       lines: [{ name: "behind", colour: "--accent", values: figures.map(({ lagBlocks }) => lagBlocks) }],
+    },
+    {
+      title: "Events that the slowest callback waits for",
+      format: count,
+      lines: [{ name: "waiting", colour: "--accent", values: figures.map(({ lagEvents }) => lagEvents) }],
     },
     {
       title: "Memory",

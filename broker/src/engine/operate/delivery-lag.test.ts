@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
+import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
 let engine: TestEngine;
@@ -7,7 +8,7 @@ afterEach(() => engine.stop());
 
 const lag = () => engine.broker.groupHealth()[0]?.lag;
 
-it("measures how many events, and how old a one, the subscription furthest behind waits for", async () => {
+it("measures how old an event a subscription waits for, and how many events", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   await broker.open({ topic: "a", groupId: undefined });
@@ -29,4 +30,21 @@ it("measures how many events, and how old a one, the subscription furthest behin
   outcome = { status: "accepted" };
   await clock.advance(10 * 60_000);
   expect(lag()).toEqual({ events: 0, seconds: 0 });
+});
+
+it("shows the most events that one subscription waits for, also where another waits for an older event", async () => {
+  engine = await TestEngine.start({ readMemory: () => 1 });
+  const { broker, clock, sink } = engine;
+  for (const topic of ["old", "many"]) await broker.open({ topic, groupId: undefined });
+  sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
+  await engine.subscribe("old", { url: "http://down/" });
+  await engine.subscribe("many", { url: "http://down/" });
+  await engine.subscribe("many", { url: "http://down/", offset: "OFFSET_FIRST" });
+  await engine.publishMany("old", 1);
+  await clock.advance(60_000);
+  await engine.publishMany("many", 12);
+  await clock.advance(20_000);
+  expect(lag()?.events).toBe(12);
+  expect(lag()?.seconds).toBeGreaterThanOrEqual(70);
+  expect(broker.operator.listFigures(testCaller).at(-1)?.lagEvents).toBe(12);
 });

@@ -1,6 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { blockOf, type Position } from "../../domain/position.ts";
-import type { CallbackSubscription } from "../../domain/subscription.ts";
+import { blockOf } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -9,15 +8,16 @@ import type { Store } from "../../ports/store.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Group } from "../group.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
+import { FurthestBehind, type Waiting } from "./furthest-behind.ts";
 
 /** Time between two measurements, in milliseconds. */
 const measureEveryMs = 10_000;
 
-/** Of the subscription of a group that waits for the oldest event, among those that this node delivers. */
+/** How far the subscriptions of a group that this node delivers are behind. */
 export interface Lag {
-  /** Matching events that its receiver has not accepted. */
+  /** Matching events that its receiver has not accepted, of the subscription that has the most; among {@link lagSubscriptionsMax}. */
   readonly events: number;
-  /** Age of the oldest of them; undefined where the chain does not give the time of its block. */
+  /** Age of the oldest event that a subscription waits for; undefined where the chain does not give the time of its block. */
   readonly seconds: number | undefined;
 }
 
@@ -30,12 +30,6 @@ export interface DeliveryLagOptions {
   readonly logger: Logger;
   readonly workers: DeliveryWorkers;
   readonly groups: { readonly all: readonly Group[] };
-}
-
-interface Waiting {
-  readonly subscription: CallbackSubscription;
-  /** The event that it waits for, or its cursor where the worker has not read that event yet. */
-  readonly position: Position;
 }
 
 /** Measures again and again how far callbacks are behind: a few reads of the store for each group, however many subscriptions there are. */
@@ -76,33 +70,34 @@ export class DeliveryLag {
     const furthest = await this.#findFurthest();
     const lags = new Map<GroupId, Lag>();
     for (const group of this.#options.groups.all) {
-      const waiting = furthest.get(group.id);
-      if (waiting !== undefined) lags.set(group.id, await this.#lagOf(group, waiting));
+      lags.set(group.id, await this.#lagOf(group, furthest.get(group.id)?.list() ?? []));
     }
     return lags;
   }
 
-  async #findFurthest(): Promise<ReadonlyMap<GroupId, Waiting>> {
-    const furthest = new Map<GroupId, Waiting>();
+  async #findFurthest(): Promise<ReadonlyMap<GroupId, FurthestBehind>> {
+    const furthest = new Map<GroupId, FurthestBehind>();
     for (const { subscription, worker } of this.#options.workers.all()) {
       await this.#options.slices.pause();
       if (worker.isIdle) continue;
       const { cursor } = worker.progress;
       const position = worker.waitingAt ?? cursor;
-      const found = furthest.get(subscription.groupId);
-      if (found !== undefined && found.position <= position) continue;
-      furthest.set(subscription.groupId, { subscription: { ...subscription, cursor }, position });
+      const ofGroup = furthest.get(subscription.groupId) ?? new FurthestBehind();
+      furthest.set(subscription.groupId, ofGroup);
+      ofGroup.add({ subscription: { ...subscription, cursor }, position });
     }
     return furthest;
   }
 
-  async #lagOf(group: Group, { subscription, position }: Waiting): Promise<Lag> {
+  async #lagOf(group: Group, furthest: readonly Waiting[]): Promise<Lag> {
     const counts = new PendingCounts(this.#options);
-    counts.add(subscription);
+    for (const { subscription } of furthest) counts.add(subscription);
     await counts.read();
-    const events = counts.get(subscription);
-    if (events === 0) return noLag;
-    const at = await group.times.find(blockOf(position));
+    const behind = furthest.filter(({ subscription }) => counts.get(subscription) > 0);
+    const [oldest] = behind;
+    if (oldest === undefined) return noLag;
+    const events = Math.max(...behind.map(({ subscription }) => counts.get(subscription)));
+    const at = await group.times.find(blockOf(oldest.position));
     return { events, seconds: at === undefined ? undefined : Math.max(0, this.#options.clock.now() - at) / 1_000 };
   }
 }

@@ -22,6 +22,8 @@ export interface Figure {
   readonly attemptMs: Percentiles | undefined;
   /** Blocks between the newest known and the newest indexed one, of the group that is furthest behind, at the end of the interval. */
   readonly lagBlocks: number;
+  /** Matching events that wait for the callback subscription which has the most, as {@link Lag} has it, at the end of the interval. */
+  readonly lagEvents: number;
   /** Memory of the process at the end of the interval. */
   readonly memoryBytes: number;
 }
@@ -36,7 +38,7 @@ export interface FiguresOptions {
   readonly clock: Clock;
   /** Memory of the process, in bytes; 0 if left out. */
   readonly readMemory?: (() => number) | undefined;
-  readonly readLag: () => number;
+  readonly readLag: () => Pick<Figure, "lagBlocks" | "lagEvents">;
 }
 
 /** Durations in buckets, each an eighth of a doubling wide: a percentile is off by 5 % at most. */
@@ -130,7 +132,7 @@ export class Figures {
 
   #end(): void {
     const { readMemory, readLag } = this.#options;
-    const ends = { lagBlocks: readLag(), memoryBytes: readMemory?.() ?? 0 };
+    const ends = { ...readLag(), memoryBytes: readMemory?.() ?? 0 };
     const durations = { commitMs: this.#commitMs.take(), attemptMs: this.#attemptMs.take() };
     this.#kept.push({ at: this.#begunAt, ...this.#counts, ...durations, ...ends });
     if (this.#kept.length > figuresKeptMax) this.#kept.shift();
@@ -138,8 +140,9 @@ export class Figures {
   }
 }
 
-/** Blocks that the group which is furthest behind has to index. */
-export function lagOf(groups: readonly GroupGauge[]): number {
-  const lags = groups.map(({ headBlock, indexedBlock }) => (headBlock === undefined ? 0 : headBlock - indexedBlock));
-  return Math.max(0, ...lags);
+/** How far the groups that are furthest behind have to index and to deliver. */
+export function lagOf(groups: readonly GroupGauge[]): Pick<Figure, "lagBlocks" | "lagEvents"> {
+  const blocks = groups.map(({ headBlock, indexedBlock }) => (headBlock === undefined ? 0 : headBlock - indexedBlock));
+  const events = groups.map(({ lag }) => lag?.events ?? 0);
+  return { lagBlocks: Math.max(0, ...blocks), lagEvents: Math.max(0, ...events) };
 }

@@ -276,7 +276,9 @@ const groupSchema = z.strictObject({
   lag: z
     .strictObject({ events: z.int(), seconds: z.number().optional() })
     .optional()
-    .describe("Of the callback subscription at this node that waits for the oldest event, as of a few seconds ago."),
+    .describe(
+      "Most events that one callback subscription at this node waits for, and the age of the oldest that any does, as of a few seconds ago.",
+    ),
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
   rollBacks: z.int().describe("Roll-backs of the index."),
@@ -307,7 +309,8 @@ const figureSchema = z.strictObject({
   delivered: z.int(),
   failed: z.int(),
   attemptMs: percentiles.optional(),
-  lagBlocks: z.int(),
+  lagBlocks: z.int().describe("Blocks that the index is behind."),
+  lagEvents: z.int().describe("Most events that one callback subscription at this node waits for."),
   memoryBytes: z.int(),
 });
 export const adminFiguresSchema = z
