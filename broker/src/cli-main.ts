@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import { runCli } from "./cli/run-cli.ts";
+import { runCommand } from "./compose-cli.ts";
 import { version } from "./version.ts";
 
 const ending = new AbortController();
@@ -14,5 +14,5 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 
 const { env, stdin, stdout, stderr } = process;
 const io = { env, home: homedir(), stdin, stdout, stderr, signal: ending.signal };
-process.exitCode = await runCli(process.argv.slice(2), io, version);
+process.exitCode = await runCommand(process.argv.slice(2), io, version);
 stdin.destroy(); // A pending read would keep the process alive.

@@ -4,16 +4,12 @@ import { readFileSync } from "node:fs";
 import { isRestored } from "./backup/restored.ts";
 import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
-import { findDatabaseProblems } from "./compose-database.ts";
 import { type BackupCommand, runBackupCommand } from "./compose-backup.ts";
 import { runKeys } from "./compose-keys.ts";
 import { describeRoles, runRoles } from "./compose-roles.ts";
 import { runScrub } from "./compose-scrub.ts";
-import { findLogInProblems } from "./compose-log-ins.ts";
-import { findSecretProblems } from "./compose-secrets.ts";
-import { findSignerProblems } from "./compose-signer.ts";
+import { findProblems } from "./compose-settings.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
-import { groupsOf } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { withProgress } from "./lib/progress.ts";
@@ -92,12 +88,7 @@ async function run(argv: readonly string[]): Promise<void> {
     refuse(outcome.problems);
   } else if (outcome.status === "checked") {
     const { config, secrets } = outcome;
-    const problems = [
-      ...findDatabaseProblems(config),
-      ...findSecretProblems(config),
-      ...findLogInProblems(config),
-      ...(await findSignerProblems(groupsOf(config), secrets)),
-    ];
+    const problems = await findProblems(config, secrets);
     if (problems.length > 0) refuse(problems);
     else process.stdout.write(`${outcome.output}${await describeRoles(config)}`);
   } else {

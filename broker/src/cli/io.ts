@@ -1,3 +1,5 @@
+import type { BrokerSettings } from "./broker-settings.ts";
+
 /** What a command has of its process. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -7,6 +9,7 @@ export interface CliIo {
   readonly stderr: OutputStream;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
+  readonly loadSettings: () => Promise<BrokerSettings>;
 }
 
 export interface OutputStream {

@@ -1,29 +1,22 @@
-import { statfsSync } from "node:fs";
-import { type Stele, SteleError } from "@stele/client";
+import { existsSync } from "node:fs";
+import { type Readiness, type Stele, SteleError } from "@stele/client";
 import type { Command } from "commander";
+import type { CheckedSettings } from "../broker-settings.ts";
 import type { Session } from "../connection.ts";
+import { examinePorts } from "../doctor/examine-ports.ts";
+import { examineDisk, examineSettings } from "../doctor/examine-settings.ts";
+import type { Finding } from "../doctor/finding.ts";
 import { type CliIo, CommandFailed } from "../io.ts";
 import type { Column } from "../output.ts";
 import { define } from "./define.ts";
 
 interface DoctorFlags {
   readonly dataDir?: string;
-}
-
-/** What one check found. */
-interface Finding {
-  readonly check: string;
-  readonly status: "ok" | "warning" | "failed";
-  readonly detail: string;
-  /** What to do. */
-  readonly advice?: string | undefined;
+  readonly config?: string;
 }
 
 /** Clocks that are further apart make tokens, signatures and times of the tail wrong. */
 const clockSkewMsMax = 5_000;
-/** Free space of the data folder below which the doctor warns, in bytes. */
-const freeBytesMin = 1024 ** 3;
-
 const columns: readonly Column<Finding>[] = [
   { title: "CHECK", of: ({ check }) => check },
   { title: "STATUS", of: ({ status }) => status },
@@ -34,9 +27,15 @@ export function defineDoctor(program: Command, io: CliIo): void {
   define<DoctorFlags>(program, io, {
     usage: "doctor",
     summary:
-      "Checks a broker from outside: whether it answers, its groups, clock, rights and disk; and says what to do.",
-    examples: ["stele doctor", "stele doctor --data-dir ./data -o json"],
-    flags: (command) => command.option("--data-dir <folder>", "data folder on this machine, to look at its disk"),
+      "Checks a broker: whether it answers, its settings, database, groups, clock, rights, ports and disk; and says what to do.",
+    examples: ["stele doctor", "stele doctor --config stele.json", "stele doctor --data-dir ./data -o json"],
+    flags: (command) =>
+      command
+        .option("--config <file>", "config file of a broker on this machine, to check it with its environment")
+        .option(
+          "--data-dir <folder>",
+          "data folder on this machine, to look at its disk; that of the config unless given",
+        ),
     run: async (session, { flags }) => {
       const findings: Finding[] = [];
       for await (const finding of examine(session, flags)) findings.push(finding);
@@ -47,15 +46,28 @@ export function defineDoctor(program: Command, io: CliIo): void {
   });
 }
 
-async function* examine({ stele, url, signal }: Session, { dataDir }: DoctorFlags): AsyncGenerator<Finding> {
+async function* examine(
+  { stele, url, signal, io }: Session,
+  { dataDir, config }: DoctorFlags,
+): AsyncGenerator<Finding> {
+  const { findings, settings } = await examineSettings(io, config);
+  yield* findings;
+  const folder = dataDir ?? findFolder(settings);
+  if (folder !== undefined) yield examineDisk(folder);
   const address = await examineAddress(url, signal);
   yield* address;
   if (address.some(({ status }) => status === "failed")) return;
-  yield* await examineGroups(stele, signal);
+  const { findings: groups, listeners } = await examineGroups(stele, signal);
+  yield* groups;
+  yield* await examinePorts({ listeners, settings, url, signal });
   yield await tried({ check: "topics", detail: "the broker lists topics" }, () => stele.list({ signal }));
   yield await tried({ check: "tail", detail: "events can be watched" }, () => openAndClose(stele, signal));
   yield await tried(adminTrial, () => stele.admin.nodes({ signal }).next());
-  if (dataDir !== undefined) yield examineDisk(dataDir);
+}
+
+/** The folder of the settings, once a broker has made it. */
+function findFolder(settings: CheckedSettings | undefined): string | undefined {
+  return settings !== undefined && existsSync(settings.dataDir) ? settings.dataDir : undefined;
 }
 
 async function openAndClose(stele: Stele, signal: AbortSignal): Promise<void> {
@@ -99,9 +111,14 @@ function examineClock(
   return [{ check: "clock", status: isClose ? "ok" : "warning", detail, advice }];
 }
 
-async function examineGroups(stele: Stele, signal: AbortSignal): Promise<readonly Finding[]> {
+interface ExaminedGroups {
+  readonly findings: readonly Finding[];
+  readonly listeners?: Readiness["listeners"];
+}
+
+async function examineGroups(stele: Stele, signal: AbortSignal): Promise<ExaminedGroups> {
   try {
-    const { status, groups = [] } = await stele.readiness({ signal });
+    const { status, groups = [], listeners } = await stele.readiness({ signal });
     const whole: Finding = {
       check: "ready",
       status: status === "ready" ? "ok" : status === "partly ready" ? "warning" : "failed",
@@ -116,9 +133,9 @@ async function examineGroups(stele: Stele, signal: AbortSignal): Promise<readonl
         detail: trouble ?? `block ${indexedBlock} of ${headBlock} is indexed`,
       };
     });
-    return [whole, ...each];
+    return { findings: [whole, ...each], listeners };
   } catch (error) {
-    return [toFinding("ready", error, "failed")];
+    return { findings: [toFinding("ready", error, "failed")] };
   }
 }
 
@@ -127,17 +144,26 @@ interface Trial {
   /** What it says of success. */
   readonly detail: string;
   readonly otherwise?: Finding["status"];
+  /** What it says if the broker has nothing at the address. */
+  readonly absent?: Pick<Finding, "detail" | "advice">;
 }
 
 /** Most callers need no pages for operators. */
-const adminTrial: Trial = { check: "admin", detail: "this caller may use the admin API", otherwise: "warning" };
+const adminTrial: Trial = {
+  check: "admin",
+  detail: "this caller may use the admin API",
+  otherwise: "warning",
+  absent: { detail: "there is no admin API at this address", advice: "name the operators' port with --admin-url" },
+};
 
-async function tried({ check, detail, otherwise = "failed" }: Trial, task: () => Promise<unknown>): Promise<Finding> {
+async function tried(trial: Trial, task: () => Promise<unknown>): Promise<Finding> {
+  const { check, detail, otherwise = "failed", absent } = trial;
   try {
     await task();
     return { check, status: "ok", detail };
   } catch (error) {
-    return toFinding(check, error, otherwise);
+    const finding = toFinding(check, error, otherwise);
+    return error instanceof SteleError && error.code === parameterInvalid ? { ...finding, ...absent } : finding;
   }
 }
 
@@ -149,27 +175,12 @@ function toFinding(check: string, error: unknown, status: Finding["status"]): Fi
 
 const credentialRefused = 100701;
 const accessDenied = 100702;
+/** A broker answers so at an address where it has nothing. */
+const parameterInvalid = 200001;
 
 function toAdvice({ code, hints }: SteleError): string | undefined {
   if (hints.length > 0) return hints.join("; ");
   if (code === credentialRefused) return "give a valid key with --key-file or a context";
   if (code === accessDenied) return "ask for a role that allows it";
   return undefined;
-}
-
-function examineDisk(dataDir: string): Finding {
-  try {
-    const { bavail, bsize } = statfsSync(dataDir);
-    const free = bavail * bsize;
-    const detail = `${(free / 1024 ** 3).toFixed(1)} GiB are free in ${dataDir}`;
-    if (free >= freeBytesMin) return { check: "disk", status: "ok", detail };
-    return { check: "disk", status: "warning", detail, advice: "make room: a broker whose disk is full ends" };
-  } catch {
-    return {
-      check: "disk",
-      status: "failed",
-      detail: `${dataDir} cannot be read`,
-      advice: "name the broker's data folder",
-    };
-  }
 }

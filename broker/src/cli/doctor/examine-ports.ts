@@ -1,0 +1,69 @@
+import type { Readiness } from "@stele/client";
+import type { CheckedSettings, Place } from "../broker-settings.ts";
+import { type Finding, findRefusal } from "./finding.ts";
+
+/** Where the MQTT and STOMP ports of a broker may be learned, and how to reach them. */
+export interface PortSources {
+  /** What the broker says; undefined if it says it to its admins only. */
+  readonly listeners: Readiness["listeners"];
+  /** Settings of a broker on this machine. */
+  readonly settings: CheckedSettings | undefined;
+  /** Base URL of the broker. */
+  readonly url: string;
+  readonly signal: AbortSignal;
+}
+
+const protocol = /^(mqtt|stomp)/;
+/** Addresses that stand for each one of the machine. */
+const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const loopback = /^(127\.|::1$|localhost$)/;
+
+/** Whether the ports for MQTT and STOMP accept connections. */
+export async function examinePorts(sources: PortSources): Promise<readonly Finding[]> {
+  const { listeners, settings } = sources;
+  const served = listeners?.flatMap(toPlace);
+  const places = served ?? settings?.ports;
+  if (places === undefined) {
+    const advice = "give a key that may inspect, or the broker's --config";
+    return [{ check: "ports", status: "warning", detail: "the ports for MQTT and STOMP are not known", advice }];
+  }
+  const missing = settings?.ports.filter(({ name }) => served?.every((place) => place.name !== name)) ?? [];
+  const findings = [
+    ...(await Promise.all(places.map((place) => examinePort(place, sources)))),
+    ...(served === undefined ? [] : missing.map(toMissing)),
+  ];
+  if (findings.length > 0) return findings;
+  return [{ check: "ports", status: "ok", detail: "the broker serves neither MQTT nor STOMP" }];
+}
+
+async function examinePort({ name, host, port }: Place, { url, signal }: PortSources): Promise<Finding> {
+  const check = `port ${name}`;
+  const own = withoutBrackets(new URL(url).hostname);
+  const near = anyHosts.has(host) ? own : host;
+  const detail = `port ${port} of ${near}`;
+  if (loopback.test(near) && !loopback.test(own)) {
+    const advice = "set host to an address that clients reach";
+    return { check, status: "warning", detail: `${detail} is for the broker's own machine only`, advice };
+  }
+  const refusal = await findRefusal({ host: near, port }, signal);
+  if (refusal === undefined) return { check, status: "ok", detail: `${detail} accepts connections` };
+  const advice = "let a firewall or proxy pass this port, and see the broker's log of its start";
+  return { check, status: "failed", detail: `${detail}: ${refusal}`, advice };
+}
+
+/** A port that the settings name and the broker does not serve: it goes without a default port that is taken. */
+function toMissing({ name, port }: Place): Finding {
+  const detail = `port ${port} is not served`;
+  const advice = "free the port or set another one, and see the broker's log of its start";
+  return { check: `port ${name}`, status: "warning", detail, advice };
+}
+
+function toPlace({ name, address }: { readonly name: string; readonly address: string }): readonly Place[] {
+  if (!protocol.test(address) || !URL.canParse(address)) return [];
+  const { hostname, port } = new URL(address);
+  return [{ name, host: withoutBrackets(hostname), port: Number(port) }];
+}
+
+function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, "$1");
+}

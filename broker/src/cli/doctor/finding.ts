@@ -1,0 +1,35 @@
+import { connect } from "node:net";
+import { describeNetworkFailure } from "../../lib/network-failure.ts";
+import type { Place } from "../broker-settings.ts";
+
+/** What one check found. */
+export interface Finding {
+  readonly check: string;
+  readonly status: "ok" | "warning" | "failed";
+  readonly detail: string;
+  /** What to do. */
+  readonly advice?: string | undefined;
+}
+
+/** How long a connection may take, in milliseconds. */
+const connectTimeoutMs = 3_000;
+
+/** Why nothing can connect to a place; undefined if something can. @throws the reason of the signal. */
+export function findRefusal(
+  { host, port }: Pick<Place, "host" | "port">,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, signal, timeout: connectTimeoutMs });
+    const end = (refusal: string | undefined): void => {
+      socket.destroy();
+      resolve(refusal);
+    };
+    socket.once("connect", () => end(undefined));
+    socket.once("timeout", () => end(`nothing answers within ${connectTimeoutMs / 1_000} s`));
+    socket.once("error", (error) => {
+      if (signal.aborted) reject(signal.reason);
+      else end(describeNetworkFailure(error));
+    });
+  });
+}

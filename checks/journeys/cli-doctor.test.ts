@@ -1,0 +1,137 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { findFreePort } from "../harness/free-port.ts";
+import { callStele } from "../harness/stele-command.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+interface Finding {
+  readonly check: string;
+  readonly status: string;
+  readonly detail: string;
+  readonly advice?: string;
+}
+
+const running = useWorld(embeddedWorld, {
+  env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0", STELE_ADMIN_PORT: "0" },
+});
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+async function examine(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
+  const { stdout, code } = await callStele(["doctor", "-o", "json", ...args], {
+    env: { STELE_URL: running().broker.url, HOME: folder.path, ...env },
+  });
+  return { code, findings: JSON.parse(stdout) as readonly Finding[] }; // As the command has it.
+}
+
+function configOf(name: string, settings: object): string {
+  const file = join(folder.path, name);
+  writeFileSync(file, JSON.stringify(settings));
+  return file;
+}
+
+describe("stele doctor", () => {
+  it("connects to the ports for MQTT and STOMP that the broker names", async () => {
+    const { code, findings } = await examine();
+    expect(code).toBe(0);
+    for (const check of ["port MQTT", "port STOMP"]) {
+      expect(findings).toContainEqual({
+        check,
+        status: "ok",
+        detail: expect.stringMatching(/^port \d+ of 127\.0\.0\.1 accepts connections$/),
+      });
+    }
+    expect(findings.map(({ check }) => check)).not.toContain("config");
+  });
+
+  it("advises to name the operators' port where the admin API is not", async () => {
+    const { findings } = await examine();
+    expect(findings).toContainEqual({
+      check: "admin",
+      status: "warning",
+      detail: "there is no admin API at this address",
+      advice: "name the operators' port with --admin-url",
+    });
+  });
+
+  it("finds a config file and an environment valid, with the folder of their database", async () => {
+    const { dataDir } = running();
+    const config = configOf("valid.json", { mqttPort: "off", stompPort: "off" });
+    const { code, findings } = await examine(["--config", config], { STELE_DATA_DIR: dataDir });
+    expect(code).toBe(0);
+    expect(findings.slice(0, 3)).toMatchObject([
+      { check: "config", status: "ok" },
+      { check: "database", status: "ok", detail: `SQLite in ${dataDir}` },
+      { check: "disk", status: "ok" },
+    ]);
+  });
+
+  it.each<[string, object, Readonly<Record<string, string>>, string]>([
+    ["a setting that does not exist", { prot: 1 }, {}, "prot"],
+    ["a wrong value", { port: "many" }, {}, "port"],
+    ["a variable that does not exist", {}, { STELE_PROT: "1" }, "STELE_PROT"],
+    ["settings that exclude each other", { host: "0.0.0.0" }, {}, "access"],
+  ])("says what is wrong and what to do for %s", async (...[, settings, env, text]) => {
+    const { code, findings } = await examine(["--config", configOf("wrong.json", settings)], env);
+    expect(code).toBe(1);
+    expect(findings[0]).toEqual({
+      check: "config",
+      status: "failed",
+      detail: expect.stringContaining(text),
+      advice: expect.stringContaining("--check-config"),
+    });
+  });
+
+  it("looks at the environment alone, too", async () => {
+    const { findings } = await examine([], { STELE_PORT: "many" });
+    expect(findings[0]).toMatchObject({
+      check: "config",
+      status: "failed",
+      detail: expect.stringContaining("STELE_PORT"),
+    });
+  });
+
+  it("connects to the database that nodes share", async () => {
+    await using database = await listen();
+    const databaseUrl = `postgres://stele:secret@127.0.0.1:${database.port}/stele`;
+    const settings = { databaseUrl, advertisedAddress: "127.0.0.1:8080", ...outsideChain };
+    const { findings } = await examine(["--config", configOf("shared.json", settings)]);
+    expect(findings).toContainEqual({ check: "database", status: "ok", detail: expect.stringContaining("accepts") });
+    expect(JSON.stringify(findings)).not.toContain("secret");
+  });
+
+  it("says that the database does not answer", async () => {
+    const databaseUrl = `postgres://stele:secret@127.0.0.1:${await findFreePort()}/stele`;
+    const settings = { databaseUrl, advertisedAddress: "127.0.0.1:8080", ...outsideChain };
+    const { code, findings } = await examine(["--config", configOf("away.json", settings)]);
+    expect(code).toBe(1);
+    expect(findings).toContainEqual({
+      check: "database",
+      status: "failed",
+      detail: expect.stringContaining("the connection was refused"),
+      advice: expect.stringContaining("databaseUrl"),
+    });
+  });
+});
+
+/** Nodes that share a database need a chain outside the broker. */
+const outsideChain = { groups: [{ id: "1", endpoints: ["http://127.0.0.1:1"] }] };
+
+async function listen() {
+  const server = createServer((socket) => socket.destroy());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    port: typeof address === "object" ? address?.port : undefined,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
