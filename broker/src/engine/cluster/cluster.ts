@@ -8,6 +8,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Store } from "../../ports/store.ts";
+import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
@@ -24,6 +25,7 @@ export interface ClusterDependencies extends Pick<ClusterMemberOptions, "onMembe
   readonly groups: Groups;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
+  readonly history: AttemptHistory;
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
   readonly clock: Clock;

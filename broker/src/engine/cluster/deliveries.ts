@@ -12,6 +12,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Holding } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
+import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
@@ -29,6 +30,7 @@ export interface DeliveriesOptions {
   readonly groups: Groups;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
+  readonly history: Pick<AttemptHistory, "forget">;
   /** Held by calls that create, continue or remove a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
@@ -192,7 +194,8 @@ export class Deliveries {
   }
 
   async #drop(id: SubscriptionId): Promise<void> {
-    const { workers, progressWriter } = this.#options;
+    const { workers, progressWriter, history } = this.#options;
+    history.forget(id);
     const progress = await workers.remove(id, 0);
     if (progress !== undefined) progressWriter.forget(progress);
   }

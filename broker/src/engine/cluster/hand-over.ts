@@ -1,6 +1,7 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, SubscriptionKey } from "../../ports/coordinator.ts";
+import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { Deadline, untilAborted } from "../time.ts";
@@ -17,6 +18,7 @@ export interface HandOverOptions {
   readonly coordinator: Coordinator;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
+  readonly history: Pick<AttemptHistory, "forget">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -34,6 +36,7 @@ export class HandOver {
     const ended: SubscriptionKey[] = [];
     const ending = keys.map(async (key) => {
       await this.#options.workers.remove(key.id, handOverGraceMs);
+      this.#options.history.forget(key.id);
       ended.push(key);
     });
     const all = Promise.all(ending);

@@ -79,6 +79,12 @@ export class AttemptHistory {
     });
   }
 
+  /** Call it when this node does not deliver the subscription any more: others make its attempts from now on. */
+  forget(id: SubscriptionId): void {
+    for (const record of this.#records.get(id) ?? []) this.#account(record, -1);
+    this.#records.delete(id);
+  }
+
   #add(id: SubscriptionId, record: Writable<AttemptRecord>): void {
     const own = this.#records.get(id) ?? [];
     own.push(record);
@@ -92,10 +98,9 @@ export class AttemptHistory {
 
   #shrink(): void {
     if (this.#bytes <= historyBytesMax) return;
-    for (const [id, records] of this.#records) {
+    for (const id of this.#records.keys()) {
       if (this.#bytes <= historyBytesLeft) return;
-      for (const record of records) this.#account(record, -1);
-      this.#records.delete(id);
+      this.forget(id);
     }
   }
 

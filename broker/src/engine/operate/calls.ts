@@ -60,7 +60,7 @@ export interface SubscriptionView {
 export interface ListedSubscription extends SubscriptionView {
   /** When the block of the oldest event after the cursor was made; undefined without one, or if the chain does not tell in time. */
   readonly waitingSince: number | undefined;
-  /** When the next attempt is due; undefined unless this node waits for it. */
+  /** When the next attempt is due; undefined unless this node waits for it, or the receiver asked for the wait. */
   readonly nextAttemptAt: number | undefined;
   /** The newest attempt of this node. */
   readonly lastAttempt: AttemptRecord | undefined;
@@ -69,7 +69,7 @@ export interface ListedSubscription extends SubscriptionView {
 export interface SubscriptionDetails extends ListedSubscription {
   /** Number of its dead letters. */
   readonly deadLetters: number;
-  /** Attempts of this node, the newest first. */
+  /** Attempts of this node since it began to deliver the subscription, the newest first; none if another node does. */
   readonly attempts: readonly AttemptRecord[];
 }
 

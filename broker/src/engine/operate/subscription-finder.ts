@@ -16,6 +16,7 @@ import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
+import type { Ownership } from "../subscribe/ownership.ts";
 import { toCurrent } from "../query/current-progress.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
 import type { ListedSubscription, Page, PageCall, SearchCall, SubscriptionDetails, SubscriptionView } from "./calls.ts";
@@ -38,6 +39,7 @@ export interface SubscriptionFinderOptions {
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly history: AttemptHistory;
+  readonly ownership: Pick<Ownership, "isOwn">;
   /** Undefined where this process has the store alone. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
@@ -99,6 +101,11 @@ export class SubscriptionFinder {
     return { ...listed, deadLetters: await store.deadLetters.count(id), attempts: history.of(id) };
   }
 
+  /** What the row says: it has the waits that receivers asked for, and no others. */
+  #askedUntil({ subscription: { state, retryAt } }: SubscriptionView): number | undefined {
+    return state === "active" && retryAt > this.#options.clock.now() ? retryAt : undefined;
+  }
+
   /** By position. @throws BrokerError 100503 to 100505; 200001 for the page. */
   async listDeadLetters(text: string, { after, limit }: PageCall): Promise<Page<DeadLetter>> {
     const { store, progressWriter } = this.#options;
@@ -127,7 +134,8 @@ export class SubscriptionFinder {
   }
 
   async #withAttempts(views: readonly SubscriptionView[]): Promise<readonly ListedSubscription[]> {
-    const { workers, history } = this.#options;
+    const { workers, history, ownership } = this.#options;
+    for (const { subscription } of views) if (!ownership.isOwn(subscription)) history.forget(subscription.id);
     const waiting = views.map(({ subscription, waitingFrom }) => ({
       groupId: subscription.groupId,
       from: waitingFrom,
@@ -136,7 +144,7 @@ export class SubscriptionFinder {
     return views.map((view, index) => ({
       ...view,
       waitingSince: times[index],
-      nextAttemptAt: workers.find(view.subscription.id)?.nextAttemptAt,
+      nextAttemptAt: workers.find(view.subscription.id)?.nextAttemptAt ?? this.#askedUntil(view),
       lastAttempt: history.lastOf(view.subscription.id),
     }));
   }

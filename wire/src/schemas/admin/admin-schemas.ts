@@ -62,7 +62,11 @@ const subscriptionFields = {
   waitingSince: time
     .optional()
     .describe("Time of the block of the oldest event after the cursor; absent if the chain does not tell in time."),
-  nextAttemptAt: time.optional().describe("When the node that answers attempts again; absent unless it waits."),
+  nextAttemptAt: time
+    .optional()
+    .describe(
+      "When the next attempt is due: as the node that delivers it knows, or as the receiver asked by Retry-After.",
+    ),
 };
 
 const attemptSchema = z.strictObject({
@@ -89,7 +93,9 @@ export const adminSubscriptionDetailsSchema = z
   .strictObject({
     ...subscriptionFields,
     deadLetters: z.int().describe("Number of its dead letters."),
-    attempts: z.array(attemptSchema).describe("Of the node that answers, the newest first; kept in memory."),
+    attempts: z
+      .array(attemptSchema)
+      .describe("The newest first. Only the node that delivers it has them, in memory, since it began to."),
   })
   .meta({ title: "AdminSubscriptionDetails" });
 export type AdminSubscriptionDetails = z.output<typeof adminSubscriptionDetailsSchema>;
