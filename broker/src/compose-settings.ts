@@ -29,7 +29,6 @@ export async function findProblems(config: Config, secrets: Secrets): Promise<re
 export const brokerSettings: BrokerSettings = {
   flags: [
     { name: "--config", choices: [] },
-    { name: "--check-config", choices: [] },
     ...Object.entries(settings).map(([name, { rule }]) => ({ name: flagName(name), choices: choicesOf(rule) })),
   ],
   check: async (configFile, env) => {

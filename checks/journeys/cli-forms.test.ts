@@ -228,8 +228,19 @@ it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activa
     expect(code).toBe(0);
     expect(stdout).toContain("Examples:\n  stele ");
     if (name !== "start") expect(stdout).toMatch(/-o\b/);
+    const [usage = ""] = stdout.split("\n\n");
+    const actions = [...usage.matchAll(new RegExp(`stele ${name} ([a-z]+)`, "g"))].map(([, action]) => action);
+    const flags = [...stdout.matchAll(/(?<![\w-])--[a-z][\w-]*\w/g)].map(([flag]) => flag);
+    expect(await completionOf(name)).toEqual(expect.arrayContaining([...actions, ...flags]));
   },
 );
+
+/** What a shell offers after the name of a command. */
+async function completionOf(name: string): Promise<readonly string[]> {
+  const { stdout } = await callStele(["completion", "fish"], { env: environment() });
+  const [, words = ""] = new RegExp(`seen_subcommand_from ${name}' -a '(.*)'$`, "m").exec(stdout) ?? [];
+  return words.split(" ");
+}
 
 function operations(paths: object, base: string): readonly string[] {
   return Object.entries(paths).flatMap(([path, methods]: [string, object]) =>

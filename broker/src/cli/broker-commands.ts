@@ -1,11 +1,52 @@
-/** Commands that work on the settings and the data of a broker, and read their flags themselves, with a summary of each. */
-export const brokerCommands: Readonly<Record<string, string>> = {
-  start: "Starts a broker; so does stele without a command. stele start --help lists every setting.",
-  verify: "Verifies an event or a topic against the chain.",
-  key: "Makes, lists and revokes keys of clients.",
-  role: "Shows roles, and sets and deletes those of the store.",
-  scrub: "Looks for damage in the data folder of a stopped broker.",
-  backup: "Copies the data folder of a broker, also while it runs.",
-  restore: "Restores a data folder from a backup.",
-  activate: "Lets a restored broker call receivers and sign.",
+import { forms } from "../lib/output-form.ts";
+import type { SettingFlag } from "./broker-settings.ts";
+
+/** A command that works on the settings and the data of a broker, and reads its words itself. */
+export interface BrokerCommand {
+  readonly summary: string;
+  /** What its first word may be. */
+  readonly actions?: readonly string[];
+  /** Flags beside the settings of a broker. */
+  readonly flags: readonly SettingFlag[];
+  /** Whether it takes all settings of a broker. */
+  readonly takesSettings: boolean;
+}
+
+const switches = (...names: readonly string[]): readonly SettingFlag[] => names.map((name) => ({ name }));
+const values = (...names: readonly string[]): readonly SettingFlag[] => names.map((name) => ({ name, choices: [] }));
+const outputFlags: readonly SettingFlag[] = ["-o", "--output"].map((name) => ({ name, choices: forms }));
+const onData = { flags: outputFlags, takesSettings: true } as const;
+
+/** The commands by their names. A test compares them with their help. */
+export const brokerCommands: Readonly<Record<string, BrokerCommand>> = {
+  start: {
+    summary: "Starts a broker; so does stele without a command. stele start --help lists every setting.",
+    flags: switches("--check-config", "--version"),
+    takesSettings: true,
+  },
+  verify: {
+    summary: "Verifies an event or a topic against the chain.",
+    flags: [
+      ...outputFlags,
+      ...switches("--remember", "--json"),
+      ...values("--topic", "--from", "--to", "--rpc", "--registry", "--known-registries", "--publisher", "--broker"),
+      ...values("--admin-url", "--group", "--key-file", "--context", "--block-hash", "--from-block"),
+    ],
+    takesSettings: false,
+  },
+  key: {
+    summary: "Makes, lists and revokes keys of clients.",
+    actions: ["create", "list", "revoke"],
+    flags: [...outputFlags, ...values("--principal", "--role", "--tenant", "--expires")],
+    takesSettings: true,
+  },
+  role: {
+    summary: "Shows roles, and sets and deletes those of the store.",
+    actions: ["list", "show", "set", "delete"],
+    ...onData,
+  },
+  scrub: { summary: "Looks for damage in the data folder of a stopped broker.", ...onData },
+  backup: { summary: "Copies the data folder of a broker, also while it runs.", ...onData },
+  restore: { summary: "Restores a data folder from a backup.", ...onData },
+  activate: { summary: "Lets a restored broker call receivers and sign.", ...onData },
 };

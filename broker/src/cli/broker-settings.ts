@@ -1,8 +1,8 @@
-/** A flag of `stele start`. */
+/** A flag of a command that reads its words itself. */
 export interface SettingFlag {
   readonly name: string;
-  /** Its values, if it has few. */
-  readonly choices: readonly string[];
+  /** Undefined for one without a value; empty for one that takes any. */
+  readonly choices?: readonly string[];
 }
 
 /** A place to connect to. */
@@ -27,6 +27,7 @@ export type SettingsOutcome =
 
 /** What the commands know of the settings of a broker. It is loaded on demand: most commands need nothing of a broker. */
 export interface BrokerSettings {
+  /** The flags of all settings. */
   readonly flags: readonly SettingFlag[];
   /** Checks a config file and the environment as `stele start --check-config` does. */
   check(configFile: string | undefined, env: Readonly<Record<string, string | undefined>>): Promise<SettingsOutcome>;

@@ -1,0 +1,36 @@
+import type { Completion } from "./list-completions.ts";
+
+/** A function for bash. It tries the longest command first. Where it offers nothing, the shell offers files. */
+export function toBashFunction(completions: readonly Completion[]): string {
+  const cases = completions.toSorted((left, right) => right.path.length - left.path.length).map(toCase);
+  return [
+    "_stele() {",
+    `  local words line="\${COMP_WORDS[*]:1:COMP_CWORD-1} " previous="\${COMP_WORDS[COMP_CWORD-1]}"`,
+    '  case "$line" in',
+    ...cases,
+    "  esac",
+    `  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))`,
+    "}",
+    "",
+  ].join("\n");
+}
+
+function toCase({ path, words, values }: Completion): string {
+  const pattern = path.length === 0 ? "*" : `"${path.join(" ")} "*`;
+  const choices = [...namesByChoices(values)].map(([list, names]) => `      ${names.join("|")}) words="${list}" ;;`);
+  return [
+    `    ${pattern}) words="${words.join(" ")}"`,
+    ...(choices.length === 0 ? [] : ['      case "$previous" in', ...choices, "      esac"]),
+    "      ;;",
+  ].join("\n");
+}
+
+/** The flags that have the same values. */
+function namesByChoices(values: Completion["values"]): ReadonlyMap<string, readonly string[]> {
+  const names = new Map<string, string[]>();
+  for (const [name, choices] of values) {
+    const list = choices.join(" ");
+    names.set(list, [...(names.get(list) ?? []), name]);
+  }
+  return names;
+}
