@@ -13,7 +13,9 @@ export interface Promised {
   readonly sent: ReadonlyMap<string, string>;
   /** To every topic, made before the first event; undefined before it is made. */
   readonly subscriptionId: string | undefined;
-  /** The events that its receiver was sent, in any order. */
+  /** Made later; undefined where there is none. */
+  readonly lateSubscriptionId?: string | undefined;
+  /** The events that the first receiver was sent, in any order. */
   readonly delivered: ReadonlySet<string>;
   /** The event that its topic retains. If defined, the two sessions of promised-session.ts are kept, too, since before the first event. */
   readonly retained?: Acknowledged | undefined;

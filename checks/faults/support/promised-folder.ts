@@ -19,7 +19,10 @@ export interface PromisedFolder extends Disposable {
 
 export type FolderState = "earlier" | "stopped" | "killed";
 
-const topics = ["damage/a", "damage/b", "damage/c"];
+const earlyTopics = ["damage/a", "damage/b", "damage/c"];
+/** Opened in a later run, so that an earlier page of the store lacks it. */
+const lateTopic = "damage/late";
+const topics = [...earlyTopics, lateTopic];
 
 /** Publishes `count` events in two runs, one by one and many at once; with `isDropped`, a third one drops the store's copies of them. */
 export async function fillPromisedFolder(count: number, { isDropped = false } = {}): Promise<PromisedFolder> {
@@ -51,13 +54,15 @@ class Filling {
   readonly #delivered = new Set<string>();
   readonly #blockHashes = new Map<number, string>();
   #subscriptionId = "";
+  #lateSubscriptionId = "";
+  #topics = earlyTopics;
   #retained: Acknowledged | undefined;
 
   async begin(dataDir: string, count: number): Promise<void> {
     await using broker = await startLocalBroker({ dataDir, log: [] });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
-    for (const topic of topics) await client.open(topic);
+    for (const topic of earlyTopics) await client.open(topic);
     await leaveSessions(broker.mqttPort);
     this.#subscriptionId = await client.subscribe({ topic: "#", url: receiver.url });
     await this.#publish(client, count / 2);
@@ -69,6 +74,10 @@ class Filling {
   async goOn(dataDir: string, { count, onFilled }: { readonly count: number; readonly onFilled: () => void }) {
     await using broker = await startLocalBroker({ dataDir, log: [] });
     await using client = new Client(broker.url);
+    await using receiver = await startReceiver();
+    await client.open(lateTopic);
+    this.#topics = topics;
+    this.#lateSubscriptionId = await client.subscribe({ topic: lateTopic, url: receiver.url });
     await this.#publish(client, count);
     await this.#retain(client);
     for (const { eventId } of this.#events) await this.#keepHash(client, eventId);
@@ -92,7 +101,8 @@ class Filling {
   promised(): Promised {
     const sent = new Map(this.#events.map(({ content, topic }) => [content, topic]));
     const events = this.#events;
-    const own = { subscriptionId: this.#subscriptionId, delivered: this.#delivered, blockHashes: this.#blockHashes };
+    const [subscriptionId, lateSubscriptionId] = [this.#subscriptionId, this.#lateSubscriptionId];
+    const own = { subscriptionId, lateSubscriptionId, delivered: this.#delivered, blockHashes: this.#blockHashes };
     return { topics, events, sent, retained: this.#retained, ...own };
   }
 
@@ -106,7 +116,7 @@ class Filling {
   }
 
   async #publishOne(client: Client, index: number): Promise<void> {
-    const topic = topics[index % topics.length] ?? "";
+    const topic = this.#topics[index % this.#topics.length] ?? "";
     const content = `${"event".repeat(1 + (index % 40))} ${index}`;
     this.#events.push({ topic, content, eventId: (await client.publish(topic, content)).eventId });
   }

@@ -70,10 +70,13 @@ export async function expectDelivered(client: Client, promised: Promised, option
   await using first = await startReceiver();
   await using further = await startReceiver();
   await client.subscribe({ topic: "#", url: first.url, offset: "OFFSET_FIRST" });
-  const { subscriptionId } = promised;
+  const { subscriptionId, lateSubscriptionId } = promised;
   const isThere = subscriptionId !== undefined && (await resume(client, { subscriptionId, url: further.url }));
-  if (subscriptionId !== undefined && !isThere && !options.mayForgetSubscriptions) {
-    throw new Wrong("the subscription is gone");
+  if (!options.mayForgetSubscriptions) {
+    if (subscriptionId !== undefined && !isThere) throw new Wrong("the subscription is gone");
+    if (lateSubscriptionId !== undefined && (await client.findSubscription(lateSubscriptionId)) === undefined) {
+      throw new Wrong("the later subscription is gone");
+    }
   }
   const published: Acknowledged[] = [];
   for (const topic of options.topics) published.push(await publishNext(client, topic));

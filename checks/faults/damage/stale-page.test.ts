@@ -1,0 +1,52 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { createRandom, seedsOf } from "../../harness/random.ts";
+import { judge, noExcuses } from "../support/judge.ts";
+import { fillPromisedFolder } from "../support/promised-folder.ts";
+import { findStalePages, putBack } from "../support/stale-pages.ts";
+import { Tally } from "../support/tally.ts";
+
+const eventsTotal = 120;
+const seeds = seedsOf(
+  "CHECKS_DAMAGE_SEEDS",
+  Array.from({ length: 10 }, (_, index) => index + 1),
+);
+const filled = await fillPromisedFolder(eventsTotal);
+const earlier = filled.path("earlier");
+const pages = findStalePages(earlier, filled.path("stopped"));
+const ofSubscriptions = pages.filter(({ of }) => /^(sqlite_autoindex_)?subscriptions/.test(of));
+
+describe("a broker on a store with pages that the disk did not write is refused, heals it, or answers as if nothing were", () => {
+  const tally = new Tally("stale pages");
+  afterAll(() => {
+    filled[Symbol.dispose]();
+    tally.print();
+  });
+
+  it("has pages of the small tables among those that differ", () => {
+    expect(pages.map(({ of }) => of)).toEqual(expect.arrayContaining(["groups", "topics", "subscriptions"]));
+  });
+
+  it.each(pages.map((page) => [page.number, page.of, page] as const))(
+    "page %i, the first of %s",
+    async (_, __, page) => {
+      using folder = filled.copy("stopped");
+      putBack(page, { earlier, folder: folder.path });
+      const { verdict, said } = await judge(folder.path, filled.promised);
+      tally.count(verdict);
+      expect(verdict, said).not.toMatch(/^wrong/);
+    },
+  );
+
+  it.each(seeds)("seed %i: several of these pages at once", async (seed) => {
+    const random = createRandom(seed);
+    const share = random.fraction();
+    const stale = pages.filter(() => random.fraction() < share);
+    using folder = filled.copy("stopped");
+    for (const page of stale) putBack(page, { earlier, folder: folder.path });
+    // A table that is older with all its database indexes is one of an earlier time, and nothing else knows its rows.
+    const mayForgetSubscriptions = ofSubscriptions.every((page) => stale.includes(page));
+    const { verdict, said } = await judge(folder.path, filled.promised, { ...noExcuses, mayForgetSubscriptions });
+    tally.count(verdict);
+    expect(verdict, `${stale.map(({ of }) => of).join(", ")}: ${said}`).not.toMatch(/^wrong/);
+  });
+});
