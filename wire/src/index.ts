@@ -61,6 +61,7 @@ export {
   type OrderName,
   orderNames,
   pageLimitDefault,
+  pageLimitMax,
 } from "./schemas/admin/admin-operations.ts";
 export type {
   AdminBlock,
@@ -71,6 +72,7 @@ export type {
   AdminGroups,
   AdminNodes,
   AdminSession,
+  AdminSkipped,
   AdminSessionDetails,
   AdminSubscription,
   AdminSubscriptionDetails,

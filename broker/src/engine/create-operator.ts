@@ -3,6 +3,7 @@ import type { AuditTrail } from "./access/audit-trail.ts";
 import { createOrders } from "./operate/audited-orders.ts";
 import { AuditedOperator } from "./operate/audited-operator.ts";
 import { BlockFinder } from "./operate/block-finder.ts";
+import { GroupFinder, type GroupFinderOptions } from "./operate/group-finder.ts";
 import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
 import { Places, type PlacesOptions } from "./operate/places.ts";
 import { RoleOrders, type RoleOrdersOptions } from "./operate/role-orders.ts";
@@ -14,9 +15,13 @@ import type { EventQuery } from "./query/event-query.ts";
 
 type Parts = SubscriptionFinderOptions &
   Omit<SubscriptionOperatorOptions, "places" | "listNodes"> &
-  Omit<GuardedOperatorOptions, "finder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions" | "listNodes"> &
+  Omit<
+    GuardedOperatorOptions,
+    "finder" | "groupFinder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions" | "listNodes"
+  > &
   SessionFinderOptions &
   TopicFinderOptions &
+  GroupFinderOptions &
   PlacesOptions;
 
 interface OperatorParts extends Parts {
@@ -40,6 +45,7 @@ export function createOperator(parts: OperatorParts): Operator {
     sessions: new SessionFinder(parts),
     topics: new TopicFinder(parts),
     blocks: new BlockFinder(parts),
+    groupFinder: new GroupFinder(parts),
     listNodes,
   });
   return trail === undefined ? guarded : new AuditedOperator(guarded, trail);

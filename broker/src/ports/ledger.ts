@@ -3,6 +3,7 @@ import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { ChainCheck } from "./chain-check.ts";
 import type { ChainProof, ProofPlace } from "./chain-proof.ts";
+import type { LedgerStanding } from "./ledger-standing.ts";
 import type { TopicWriters } from "./topic-writers.ts";
 
 /** Limits for one transaction, and for transactions in flight. Each is at least 1, and may change between calls. */
@@ -218,6 +219,8 @@ export interface Ledger {
   settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined>;
   /** The current state of the chain, as far as known. */
   view(): LedgerView;
+  /** The state of the ledger's account, for which the chain is asked. Never rejects. */
+  readStanding(): Promise<LedgerStanding>;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;
   /** The hash of a final block; undefined if the chain is not that high. @throws 200205. */

@@ -190,7 +190,7 @@ it("writes down who is refused an order or a look, also a look at an event that 
   const refused = { principal: "client", outcome: "refused", code: 100_702 };
   await expect(operator.orderSubscription(client, id, pause)).rejects.toThrow();
   await expect(operator.orderSubscriptions(client, {}, { ...pause, ...page })).rejects.toThrow();
-  await expect(operator.listGroups(client)).rejects.toThrow();
+  await expect(operator.listGroups(client, page)).rejects.toThrow();
   const event = { eventId: await publish(), groupId: undefined };
   await expect(operator.getEvent(client, event)).rejects.toThrow();
   await expect(operator.getProof(client, event)).rejects.toThrow();
@@ -212,7 +212,7 @@ it("writes down who is refused an order or a look, also a look at an event that 
   await operator.getTopic(admin, "a", undefined);
   await operator.listEvents(admin, { topic: "a", groupId: undefined, before: undefined, limit: 1 });
   await operator.getEvent(admin, event);
-  await operator.listGroups(admin);
+  await operator.listGroups(admin, page);
   await operator.listNodes(admin);
   operator.listFigures(admin);
   const looks = [

@@ -5,6 +5,7 @@ import type { AuditSubject, AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Role } from "../access/role-table.ts";
 import type { EventCall } from "../broker.ts";
+import type { SkippedEntry } from "../../ports/store.ts";
 import type { PlacedEvent, PlacedProof } from "../placed-event.ts";
 import type {
   BlockView,
@@ -102,8 +103,13 @@ export class AuditedOperator implements Operator {
     return this.#look({ caller, action: "show proof", subject: call }, () => this.#calls.getProof(caller, call));
   }
 
-  listGroups(caller: Caller): Promise<readonly GroupView[]> {
-    return this.#look({ caller, action: "list groups" }, () => this.#calls.listGroups(caller));
+  listGroups(caller: Caller, page: PageCall): Promise<Page<GroupView>> {
+    return this.#look({ caller, action: "list groups" }, () => this.#calls.listGroups(caller, page));
+  }
+
+  listSkippedEntries(caller: Caller, groupId: string, page: PageCall): Promise<Page<SkippedEntry>> {
+    const audited = { caller, action: "list skipped entries", subject: { groupId } };
+    return this.#look(audited, () => this.#calls.listSkippedEntries(caller, groupId, page));
   }
 
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>> {

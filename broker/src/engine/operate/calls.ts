@@ -7,6 +7,7 @@ import type { SessionProtocol, Subscription, SubscriptionState, WebhookFormat } 
 import type { Topic } from "../../domain/topic.ts";
 import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
+import type { LedgerStanding } from "../../ports/ledger-standing.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { SeenRollBack } from "../roll-back-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
@@ -207,6 +208,8 @@ export interface BlockView {
 }
 
 export interface GroupView extends GroupHealth {
+  /** Undefined if the chain did not answer in time. */
+  readonly standing: LedgerStanding | undefined;
   /** Roll-backs of the index since it began. */
   readonly rollBacks: number;
   /** The newest that this node has seen since it started, newest first. */

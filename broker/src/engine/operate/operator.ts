@@ -5,8 +5,9 @@ import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Role } from "../access/role-table.ts";
-import type { EventCall, GroupHealth, NodeHealth } from "../broker.ts";
+import type { EventCall, NodeHealth } from "../broker.ts";
 import type { ClusterNode } from "../../domain/node.ts";
+import type { SkippedEntry } from "../../ports/store.ts";
 import type { Groups } from "../group.ts";
 import type { PlacedEvent, PlacedProof } from "../placed-event.ts";
 import type { EventQuery } from "../query/event-query.ts";
@@ -30,6 +31,7 @@ import type {
   TopicDetails,
   TopicsCall,
 } from "./calls.ts";
+import type { GroupFinder } from "./group-finder.ts";
 import type { Orders } from "./audited-orders.ts";
 import { pausesFor } from "./caller-pauses.ts";
 import type { CountedOrder } from "./subscription-operator.ts";
@@ -57,7 +59,9 @@ export interface Operator {
   /** Any event: an operator needs no right to its topic. */
   getEvent(caller: Caller, call: EventCall): Promise<PlacedEvent>;
   getProof(caller: Caller, call: EventCall): Promise<PlacedProof>;
-  listGroups(caller: Caller): Promise<readonly GroupView[]>;
+  listGroups(caller: Caller, page: PageCall): Promise<Page<GroupView>>;
+  /** Entries of the chain that the index of a group skipped, newest first. */
+  listSkippedEntries(caller: Caller, groupId: string, page: PageCall): Promise<Page<SkippedEntry>>;
   /** Blocks that have events, the newest first. */
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>>;
   listNodes(caller: Caller): Promise<readonly NodeView[]>;
@@ -83,7 +87,7 @@ export interface GuardedOperatorOptions {
   readonly events: Pick<EventQuery, "get">;
   readonly proofs: Pick<ProofQuery, "get">;
   readonly figures: Figures;
-  readonly groupHealth: () => readonly GroupHealth[];
+  readonly groupFinder: GroupFinder;
   readonly nodeHealth: () => NodeHealth | undefined;
   /** Undefined where this process has the store alone. */
   readonly listNodes: (() => Promise<readonly ClusterNode[]>) | undefined;
@@ -174,16 +178,14 @@ export class GuardedOperator implements Operator {
     return proofs.get(groups.get(groupId), eventId);
   }
 
-  async listGroups(caller: Caller): Promise<readonly GroupView[]> {
+  async listGroups(caller: Caller, page: PageCall): Promise<Page<GroupView>> {
     this.#authorize(caller);
-    const { groupHealth, groups } = this.#options;
-    return Promise.all(
-      groupHealth().map(async (health) => {
-        const head = await groups.getAny(health.groupId).findHead();
-        const rollBackHistory = groups.getAny(health.groupId).rollBacks.list();
-        return { ...health, rollBacks: head?.generation ?? 0, rollBackHistory };
-      }),
-    );
+    return this.#options.groupFinder.list(page);
+  }
+
+  async listSkippedEntries(caller: Caller, groupId: string, page: PageCall): Promise<Page<SkippedEntry>> {
+    this.#authorize(caller, groupId);
+    return this.#options.groupFinder.listSkippedEntries(groupId, page);
   }
 
   async listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>> {

@@ -44,3 +44,18 @@ test("says when blocks are dated more than a minute ahead of the clock", async (
     await ledger.stop();
   }
 });
+
+test("shows its account with balance and fees, and only its finality before the start", async () => {
+  const { createLedger } = await createHarness();
+  const ledger = createLedger();
+  expect(await ledger.readStanding()).toEqual({ finality: "latest", account: undefined });
+  await ledger.start();
+  try {
+    const { account } = await ledger.readStanding();
+    expect(account).toMatchObject({ address: ledger.sender, transactionsUnderWay: 0 });
+    expect(account?.balance).toBeGreaterThan(0n);
+    expect(["eip1559", "legacy"]).toContain(account?.fees.kind);
+  } finally {
+    await ledger.stop();
+  }
+});

@@ -32,6 +32,7 @@ import {
   stopComponents,
   unreachable,
 } from "./ledger-components.ts";
+import type { LedgerStanding } from "../../ports/ledger-standing.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { BatchVerifier } from "./read/batch-verifier.ts";
 import { blockTimeWarning } from "./read/block-time.ts";
@@ -124,6 +125,15 @@ export class EvmLedger implements Ledger {
     const facts = { ...chain, registry: registry.address, signer, ...writers?.facts };
     const warning = writers?.warning ?? blockTimeWarning(heads.last, clock.now());
     return { outage: outageOf(provider, this.#components), headBlock: heads.last.number, facts, warning };
+  }
+
+  async readStanding(): Promise<LedgerStanding> {
+    const finality = this.#base.options.finality ?? "latest";
+    if (this.#components === undefined) return { finality, account: undefined };
+    const { fees, sender } = this.#components;
+    const address = this.sender;
+    const balance = await this.#base.rpc.balance(address).catch(() => undefined);
+    return { finality, account: { address, balance, fees: fees.current(), transactionsUnderWay: sender.underWay } };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

@@ -71,6 +71,7 @@ interface WriteComponents {
 /** The components of a ledger between `start` and `stop`. */
 export interface LedgerComponents extends ReadComponents, WriteComponents {
   readonly chain: ChainIdentity;
+  readonly fees: FeePolicy;
   readonly proofs: ProofMaker;
 }
 
@@ -109,7 +110,13 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);
   connect(base, fees, { ...reading, ...writing });
-  return { chain, proofs: new ProofMaker({ provider: options.provider, registry: address }), ...reading, ...writing };
+  return {
+    chain,
+    fees,
+    proofs: new ProofMaker({ provider: options.provider, registry: address }),
+    ...reading,
+    ...writing,
+  };
 }
 
 function createReading(base: LedgerBase, { address }: Settled): ReadComponents {

@@ -16,6 +16,7 @@ import type {
   OutgoingBatch,
   TopicOpening,
 } from "../../ports/ledger.ts";
+import type { LedgerStanding } from "../../ports/ledger-standing.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { type MemoryChain, topicAddress } from "./memory-chain.ts";
 
@@ -75,6 +76,10 @@ class MemoryLedger implements Ledger {
 
   view(): LedgerView {
     return { outage: undefined, headBlock: this.#started ? this.#chain.head : undefined, facts: {} };
+  }
+
+  async readStanding(): Promise<LedgerStanding> {
+    return { finality: this.#confirmations === 0 ? "latest" : this.#confirmations, account: undefined };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

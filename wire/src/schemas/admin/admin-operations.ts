@@ -10,6 +10,7 @@ import {
   adminNodePageSchema,
   adminSessionDetailsSchema,
   adminSessionPageSchema,
+  adminSkippedPageSchema,
   adminSubscriptionDetailsSchema,
   adminSubscriptionPageSchema,
   adminTopicDetailsSchema,
@@ -32,7 +33,7 @@ import {
 /** Items of a page, if the call does not say how many. */
 export const pageLimitDefault = 50;
 /** Items of a page at most. */
-const pageLimitMax = 500;
+export const pageLimitMax = 500;
 
 /** A call of the admin API. A path has its parameters in braces. */
 export interface AdminOperation {
@@ -64,6 +65,9 @@ const paging = {
   cursor: z.string().optional().describe("`next` of the page before."),
   limit: integer(1, pageLimitMax).optional().describe(`${pageLimitDefault} if left out.`),
 };
+
+/** Of lists that are short. */
+const wholePaging = { ...paging, limit: paging.limit.describe(`${pageLimitMax} if left out.`) };
 
 const search = {
   groupId: z.string().optional(),
@@ -202,7 +206,18 @@ const named = {
     query: z.strictObject({ groupId, ...paging }),
     result: adminBlockPageSchema,
   }),
-  listGroups: list("/groups", "The groups that this node serves.", { query: none, result: adminGroupPageSchema }),
+  listGroups: list("/groups", "The groups that this node serves.", {
+    query: z.strictObject(wholePaging),
+    result: adminGroupPageSchema,
+  }),
+  listSkippedEntries: list(
+    "/groups/{groupId}/skipped-entries",
+    "Entries of the chain that the index skipped, newest first.",
+    {
+      query: z.strictObject(paging),
+      result: adminSkippedPageSchema,
+    },
+  ),
   listNodes: list("/nodes", "The nodes that are members.", { query: none, result: adminNodePageSchema }),
   listFigures: list("/figures", "What this node did in the last hour, by intervals of 5 s.", {
     query: none,

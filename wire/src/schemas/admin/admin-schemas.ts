@@ -268,6 +268,17 @@ const rollBackSchema = z.strictObject({
   events: z.int().optional().describe("Events that it removed; absent where another node rolled back."),
 });
 
+const wei = z.string().meta({ pattern: "^[0-9]+$" }).describe("In wei.");
+
+const signerSchema = z.strictObject({
+  address,
+  balance: wei.optional(),
+  fees: z
+    .strictObject({ gasPrice: wei.optional(), maxFeePerGas: wei.optional(), maxPriorityFeePerGas: wei.optional() })
+    .describe("What the next transaction offers for a unit of gas."),
+  transactionsUnderWay: z.int().describe("Transactions that are not final yet, and those that wait for their turn."),
+});
+
 const groupSchema = z.strictObject({
   groupId: z.string(),
   ready: z.boolean(),
@@ -292,7 +303,28 @@ const groupSchema = z.strictObject({
     .array(rollBackSchema)
     .describe("The newest roll-backs that this node has seen since it started, newest first; at most 100."),
   chain: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+  finality: z
+    .union([z.enum(["latest", "safe", "finalized"]), z.int()])
+    .optional()
+    .describe(
+      "Which blocks are final: a number is that of the blocks on top. Absent if the chain did not answer in time, like `signer`.",
+    ),
+  signer: signerSchema
+    .optional()
+    .describe("The account that signs the transactions of this node, as of a few seconds ago."),
 });
+
+const skippedSchema = z.strictObject({
+  reason: z.string().describe("Why it was skipped, as in the label of stele_chain_entries_skipped_total."),
+  details: z.string().describe("The same in words."),
+  block: z.int(),
+  transactionHash: hash,
+  logIndex: z.int(),
+  topicAddress: address.describe("The topic's contract."),
+  sender: address.optional().describe("The account that wrote it, where that is known."),
+});
+export const adminSkippedPageSchema = pageOf(skippedSchema, "AdminSkippedPage");
+export type AdminSkipped = z.output<typeof skippedSchema>;
 
 export const adminGroupPageSchema = pageOf(groupSchema, "AdminGroups");
 export type AdminGroups = z.output<typeof adminGroupPageSchema>;

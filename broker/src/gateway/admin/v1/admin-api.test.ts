@@ -185,7 +185,9 @@ describe("reads", () => {
 
   it("shows groups, nodes, blocks, figures and its own document", async () => {
     expect((await call("GET", "/openapi.json")).body).toMatchObject({ openapi: "3.1.0" });
-    expect((await call("GET", "/groups")).body).toMatchObject({ items: [{ groupId: "1", ready: true, rollBacks: 0 }] });
+    const group = { groupId: "1", ready: true, rollBacks: 0, finality: "latest" };
+    expect((await call("GET", "/groups?limit=1")).body).toMatchObject({ items: [group] });
+    expect((await call("GET", "/groups/1/skipped-entries")).body).toEqual({ items: [] });
     expect((await call("GET", "/blocks?limit=1")).body).toMatchObject({
       items: [{ isCut: false, batches: [{ topic: "together", firstSequence: 4, count: 1 }] }],
     });
@@ -285,6 +287,9 @@ describe("failures", () => {
     ["GET /topics/orders%2Feu/events?from=OFFSET_FIRST", [400, 200001]],
     ["GET /topics/orders%2Feu/events?before=2023-13-01T00:00:00Z", [400, 200001]],
     ["GET /topics/orders%2Feu/events?after=1", [400, 200001]],
+    ["GET /groups?cursor=zzz", [400, 200001]],
+    ["GET /groups/9/skipped-entries", [404, 200211]],
+    ["GET /groups/1/skipped-entries?cursor=zzz", [400, 200001]],
     ["GET /sessions?cursor=zzz", [400, 200001]],
     ["GET /sessions?kind=RESTful", [400, 200001]],
     ["GET /sessions?connected=yes", [400, 200001]],

@@ -7,6 +7,7 @@ import type {
   AdminNodes,
   AdminRole,
   AdminSession,
+  AdminSkipped,
   AdminSessionDetails,
   AdminSubscription,
   AdminSubscriptionDetails,
@@ -35,6 +36,7 @@ import type {
 } from "../../../engine/operate/calls.ts";
 import type { AttemptRecord } from "../../../engine/deliver/attempt-history.ts";
 import type { PlacedEvent } from "../../../engine/placed-event.ts";
+import type { SkippedEntriesResult } from "../../../engine/broker.ts";
 import { nobody } from "../../../engine/access/caller.ts";
 import type { Role } from "../../../engine/access/role-table.ts";
 import { type Figure, figureIntervalMs } from "../../../engine/operate/figures.ts";
@@ -167,19 +169,43 @@ export function toEvent(event: PlacedEvent): AdminEvent {
   return { ...toEventBody(event), sequence, position, block, transactionHash, logIndex, indexInBatch, publisher };
 }
 
-export function toGroups(groups: readonly GroupView[]): AdminGroups {
+export function toGroup({ chain, rollBackHistory, standing, ...group }: GroupView): AdminGroups["items"][number] {
   return {
-    items: groups.map(({ chain, rollBackHistory, ...group }) => ({
-      ...group,
-      rollBackHistory: rollBackHistory.map(({ at, fromBlock, toBlock, events }) => ({
-        at: toTime(at),
-        fromBlock,
-        toBlock,
-        ...(events !== undefined && { events }),
-      })),
-      ...(chain !== undefined && { chain: { ...chain } }),
+    ...group,
+    rollBackHistory: rollBackHistory.map(({ at, fromBlock, toBlock, events }) => ({
+      at: toTime(at),
+      fromBlock,
+      toBlock,
+      ...(events !== undefined && { events }),
     })),
+    ...(chain !== undefined && { chain: { ...chain } }),
+    ...(standing && { finality: standing.finality }),
+    ...(standing?.account && { signer: toSigner(standing.account) }),
   };
+}
+
+type GroupSigner = NonNullable<NonNullable<GroupView["standing"]>["account"]>;
+
+function toSigner({ address, balance, fees: { kind: _kind, ...fees }, transactionsUnderWay }: GroupSigner) {
+  const texts = Object.entries(fees).map(([name, wei]) => [name, wei.toString()] as const);
+  return {
+    address,
+    ...(balance !== undefined && { balance: balance.toString() }),
+    fees: Object.fromEntries(texts),
+    transactionsUnderWay,
+  };
+}
+
+export function toSkipped({
+  code,
+  reason,
+  blockNumber,
+  address,
+  ...entry
+}: SkippedEntriesResult["entries"][number]): AdminSkipped {
+  const { transactionHash, logIndex, sender } = entry;
+  const place = { block: blockNumber, transactionHash, logIndex, topicAddress: address };
+  return { reason: code, details: reason, ...place, ...(sender !== undefined && { sender }) };
 }
 
 export function toBlock({ block, isCut, batches }: BlockView): AdminBlock {

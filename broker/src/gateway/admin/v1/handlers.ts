@@ -6,6 +6,7 @@ import {
   type OrderName,
   orderNames,
   pageLimitDefault,
+  pageLimitMax,
   parseDateTime,
   quote,
   sessionKinds,
@@ -31,11 +32,12 @@ import {
   toDeadLetter,
   toEvent,
   toFigures,
-  toGroups,
+  toGroup,
   toNodes,
   toOrderResult,
   toRole,
   toSession,
+  toSkipped,
   toSessionDetails,
   toSubscription,
   toSubscriptionDetails,
@@ -93,7 +95,10 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     const found = await operator.getProof(caller, call);
     return { ...toEvent(found.event), proof: toProof(found) };
   },
-  listGroups: async ({ operator, caller }) => toGroups(await operator.listGroups(caller)),
+  listGroups: async ({ operator, caller, query }) =>
+    toPage(await operator.listGroups(caller, wholePageOf(query)), toGroup),
+  listSkippedEntries: async ({ operator, caller, params, query }) =>
+    toPage(await operator.listSkippedEntries(caller, nameOf(params, "groupId"), pageOf(query)), toSkipped),
   listBlocks: async ({ operator, caller, query }) =>
     toPage(await operator.listBlocks(caller, query.groupId, pageOf(query)), toBlock),
   listNodes: async ({ operator, caller }) => toNodes(await operator.listNodes(caller)),
@@ -185,6 +190,11 @@ function toSessionSearch(query: AdminQuery): SessionsCall {
 }
 
 function pageOf({ cursor, limit = pageLimitDefault }: AdminQuery): PageCall {
+  return { after: cursor, limit };
+}
+
+/** Of a list that is short. */
+function wholePageOf({ cursor, limit = pageLimitMax }: AdminQuery): PageCall {
   return { after: cursor, limit };
 }
 

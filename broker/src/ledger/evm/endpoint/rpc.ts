@@ -211,6 +211,11 @@ export class Rpc {
     return this.#ask<Hex>("eth_getStorageAt", address, slot, "latest");
   }
 
+  /** In wei. */
+  async balance(address: Address): Promise<bigint> {
+    return BigInt(await this.#ask<Hex>("eth_getBalance", address, "latest"));
+  }
+
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
     return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
   }

@@ -96,6 +96,11 @@ export class TransactionSender {
   #isStopped = false;
   #isEnded = false;
 
+  /** Transactions that are not final yet, and those that wait for their turn. */
+  get underWay(): number {
+    return this.#inFlight.size + this.#queue.all().length;
+  }
+
   constructor(options: TransactionSenderOptions) {
     this.#options = options;
     this.#nonceTrouble = new ReportedTrouble(options.logger, "nonce not read, trying again", "nonce read again");

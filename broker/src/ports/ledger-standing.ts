@@ -1,0 +1,24 @@
+import type { Address } from "../domain/topic.ts";
+
+/** What the next transaction offers for a unit of gas, in wei. */
+export type OfferedFees =
+  | { readonly kind: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
+  | { readonly kind: "legacy"; readonly gasPrice: bigint };
+
+/** The account that signs a ledger's transactions. */
+export interface AccountStanding {
+  readonly address: Address;
+  /** In wei; undefined if the chain does not tell. */
+  readonly balance: bigint | undefined;
+  readonly fees: OfferedFees;
+  /** Transactions that were handed to the chain and are not final yet, and those that wait for their turn. */
+  readonly transactionsUnderWay: number;
+}
+
+/** What a ledger knows of its chain and its account, for operators. */
+export interface LedgerStanding {
+  /** Which blocks are final: all, those with that many blocks on top, or those that the chain calls so. */
+  readonly finality: "latest" | "safe" | "finalized" | number;
+  /** Undefined before the start, and for a chain without accounts. */
+  readonly account: AccountStanding | undefined;
+}
