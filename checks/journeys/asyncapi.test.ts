@@ -50,7 +50,12 @@ async function subscribe(isRpc: boolean, params: Readonly<Record<string, unknown
 describe("callbacks are messages of the document", () => {
   const batch = { batch: 2, batchMs: 60_000 };
   it.each([
-    { operation: "notify", isRpc: false, options: { secret: "s" }, expected: ["ping", "notification", "notification"] },
+    {
+      operation: "notify",
+      isRpc: false,
+      options: { secret: `whsec_${"A".repeat(32)}` },
+      expected: ["ping", "notification", "notification"],
+    },
     { operation: "notify", isRpc: false, options: batch, expected: ["ping", "notificationBatch"] },
     { operation: "notifyRpc", isRpc: true, options: {}, expected: ["rpcPing", "rpcNotification", "rpcNotification"] },
     { operation: "notifyRpc", isRpc: true, options: batch, expected: ["rpcPing", "rpcNotificationBatch"] },

@@ -3,7 +3,7 @@ import type { Client } from "../harness/client.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
-import { createAsymmetric, createSymmetric, createText, type Keys } from "./webhooks/keys.ts";
+import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
 import { orderOf } from "./webhooks/order-of.ts";
 import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
@@ -77,7 +77,7 @@ class Party {
   }
 
   #next(round: number): Keys {
-    const kinds = [createSymmetric, createText, this.receiver.verifiesAsymmetric ? createAsymmetric : createSymmetric];
+    const kinds = [createSymmetric, this.receiver.verifiesAsymmetric ? createAsymmetric : createSymmetric];
     return (kinds[round % kinds.length] ?? createSymmetric)();
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Params } from "../harness/doors.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { createAsymmetric, createSymmetric, createText, type Keys } from "./webhooks/keys.ts";
+import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
 import { orderOf } from "./webhooks/order-of.ts";
 import { languages, type SeenEvent, useWebhookReceiver, type WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
@@ -67,7 +67,6 @@ const binary: Form = {
 
 const secrets = [
   { name: "whsec_", create: createSymmetric, isSymmetric: true },
-  { name: "any text", create: createText, isSymmetric: true },
   { name: "whsk_", create: createAsymmetric, isSymmetric: false },
 ];
 

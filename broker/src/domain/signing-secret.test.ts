@@ -1,10 +1,11 @@
 import { isBrokerError } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import { findPrivateKey } from "../lib/private-key.ts";
-import { checkSecretPrefix, readSecrets, rotateSecret, validSecrets } from "./signing-secret.ts";
+import { checkSecret, madeSecretBytes, readSecrets, rotateSecret, toSecret, validSecrets } from "./signing-secret.ts";
 
 const seed = Buffer.alloc(32, 7);
 const privateKey = `whsk_${seed.toString("base64")}`;
+const symmetric = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 1).toString("base64")}`;
 
 describe("a rotation", () => {
   const until = 1_000;
@@ -32,27 +33,55 @@ it("a secret that does not rotate is the text itself", () => {
   expect(validSecrets("plain", 0)).toEqual(["plain"]);
 });
 
-describe("prefixes", () => {
-  it.each(["whrot_", 'whrot_{"current":"a"}', "whsk_", "whsk_AAAA", "whsk_no base64", `${privateKey}AAAA`])(
-    "refuses %j",
+describe("a secret that is given", () => {
+  const whole = `whsk_${Buffer.concat([seed, Buffer.alloc(32, 9)]).toString("base64")}`;
+
+  it.each([symmetric(24), symmetric(25), symmetric(64), toSecret(new Uint8Array(madeSecretBytes)), privateKey, whole])(
+    "may be %s",
     (secret) => {
-      const refusal = ((): unknown => {
-        try {
-          return checkSecretPrefix(secret);
-        } catch (error) {
-          return error;
-        }
-      })();
-      expect(isBrokerError(refusal, "parameterInvalid")).toBe(true);
+      checkSecret(secret);
     },
   );
 
-  it("an asymmetric key has 32 bytes, with or without its public key", () => {
-    const whole = `whsk_${Buffer.concat([seed, Buffer.alloc(32, 9)]).toString("base64")}`;
-    for (const key of [privateKey, whole]) {
-      checkSecretPrefix(key);
-      expect(findPrivateKey(key)).toEqual(seed);
-    }
+  it.each([
+    "",
+    " ",
+    "\0",
+    "x",
+    "generate",
+    "a plain secret of more than 24 bytes",
+    "whsec_",
+    "whsec_A",
+    "whsec_=",
+    "whsec_no base64",
+    `${symmetric(24)}\0`,
+    symmetric(25).replaceAll("=", ""),
+    symmetric(23),
+    symmetric(65),
+    symmetric(1024),
+    symmetric(24).toUpperCase().slice(0, -1),
+    "whrot_",
+    'whrot_{"current":"a"}',
+    "whsk_",
+    "whsk_AAAA",
+    "whsk_no base64",
+    `${privateKey}AAAA`,
+  ])("is refused as %j, with a way to make one and without repeating it", (secret) => {
+    const refusal = ((): unknown => {
+      try {
+        return checkSecret(secret);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(isBrokerError(refusal, "parameterInvalid")).toBe(true);
+    const details = String(refusal);
+    expect(details).toContain('echo "whsec_$(openssl rand -base64 32)"');
+    if (secret.length > 8) expect(details).not.toContain(secret);
+  });
+
+  it("as an asymmetric key has 32 bytes, with or without its public key", () => {
+    for (const key of [privateKey, whole]) expect(findPrivateKey(key)).toEqual(seed);
     expect(findPrivateKey("whsec_AAAA")).toBeUndefined();
   });
 });

@@ -9,17 +9,44 @@ export interface SigningSecrets {
   readonly older?: { readonly secret: string; readonly until: number } | undefined;
 }
 
+/** Fewest bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
+export const secretBytesMin = 24;
+
+/** Most bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
+export const secretBytesMax = 64;
+
+/** Bytes of a secret that the broker makes: those of its hash. */
+export const madeSecretBytes = 32;
+
 /** A text with this prefix holds both secrets of a rotation; no secret that is given has it. */
 const rotationPrefix = "whrot_";
-/** Refuses a secret whose prefix says that it is what it is not. @throws BrokerError 200001. */
-export function checkSecretPrefix(secret: string): void {
-  if (secret.startsWith(rotationPrefix)) {
-    throw new BrokerError("parameterInvalid", { details: `"secret" must not begin with ${rotationPrefix}` });
-  }
-  if (secret.startsWith(privateKeyPrefix) && findPrivateKey(secret) === undefined) {
-    const details = `"secret" is not Base64 of an Ed25519 key of 32 or 64 bytes after ${privateKeyPrefix}`;
-    throw new BrokerError("parameterInvalid", { details });
-  }
+const symmetricPrefix = "whsec_";
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const forms =
+  `"secret" is neither ${symmetricPrefix} with the Base64 of ${secretBytesMin} to ${secretBytesMax} bytes nor ${privateKeyPrefix} with that of an Ed25519 private key. ` +
+  `Make one: echo "${symmetricPrefix}$(openssl rand -base64 ${madeSecretBytes})"`;
+
+/**
+ * Refuses a secret in a form that libraries of Standard Webhooks do not take. A subscription that was made with another one keeps it. The message
+ * never contains it. @throws BrokerError 200001.
+ */
+export function checkSecret(secret: string): void {
+  if (isSymmetric(secret) || findPrivateKey(secret) !== undefined) return;
+  throw new BrokerError("parameterInvalid", { details: forms });
+}
+
+/** A secret of random bytes. */
+export function toSecret(bytes: Uint8Array): string {
+  return symmetricPrefix + Buffer.from(bytes).toString("base64");
+}
+
+function isSymmetric(secret: string): boolean {
+  if (!secret.startsWith(symmetricPrefix)) return false;
+  const encoded = secret.slice(symmetricPrefix.length);
+  if (!base64.test(encoded)) return false;
+  const bytes = Buffer.from(encoded, "base64").length;
+  return bytes >= secretBytesMin && bytes <= secretBytesMax;
 }
 
 /** The secrets in the text that a subscription keeps. */

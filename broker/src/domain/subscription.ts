@@ -3,7 +3,6 @@ import type { DeliveryOptions } from "./delivery-options.ts";
 import type { GroupId } from "./group-id.ts";
 import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
-import { checkSecretPrefix } from "./signing-secret.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 
 /** A subscription's identifier: a UUID in lower case; behind `tenant/` where a client of a tenant made it. */
@@ -127,30 +126,4 @@ export function parseAnySubscriptionId(text: string): SubscriptionId {
 /** The identifier as the clients of its tenant know it. */
 export function toClientsId(id: SubscriptionId): SubscriptionId {
   return id.slice(id.indexOf("/") + 1) as SubscriptionId; // What is left is the UUID.
-}
-
-/** Longest signing secret, in characters. The broker keeps it in memory while it delivers the subscription. */
-export const secretCharactersMax = 1024;
-
-/** A secret with this prefix is Base64 of the key bytes; any other secret is used as text (Standard Webhooks 1.0). */
-const encodedSecretPrefix = "whsec_";
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
-/** Refuses a secret that is empty, or that would not sign with the intended key. The message never contains it. @throws BrokerError 200001. */
-export function checkSecret(secret: string | undefined): void {
-  if (secret === undefined) return;
-  if (secret.trim() === "") throw new BrokerError("parameterInvalid", { details: '"secret" is blank' });
-  if (secret.length > secretCharactersMax) {
-    const details = `"secret" has ${secret.length} characters, at most ${secretCharactersMax}`;
-    throw new BrokerError("parameterInvalid", { details });
-  }
-  // PostgreSQL cannot store text with a NUL character.
-  if (secret.includes("\0"))
-    throw new BrokerError("parameterInvalid", { details: '"secret" contains a NUL character' });
-  checkSecretPrefix(secret);
-  if (!secret.startsWith(encodedSecretPrefix)) return;
-  const encoded = secret.slice(encodedSecretPrefix.length);
-  if (encoded === "" || !base64.test(encoded)) {
-    throw new BrokerError("parameterInvalid", { details: `"secret" is not Base64 after ${encodedSecretPrefix}` });
-  }
 }

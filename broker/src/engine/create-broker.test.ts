@@ -1,10 +1,12 @@
 import { BrokerError, type ErrorName, encodeEvents, errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../domain/group-id.ts";
+import { isCallback, parseSubscriptionId } from "../domain/subscription.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import type { PublishCall } from "./broker.ts";
 import { testCaller } from "./testing/as-caller.ts";
 import { publish } from "./testing/publish.ts";
+import { secretNamed } from "./testing/secret-named.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
 
 let engine: TestEngine;
@@ -255,32 +257,61 @@ describe("subscribe", () => {
   });
 
   it.each([
-    ["keeps its secret at the same url", {}, "first"],
+    ["keeps its secret at the same url", {}, secretNamed("first")],
     ["has none at another url", { url: "http://new/" }, undefined],
-    ["takes its secret to another url with it", { url: "http://new/", secret: "first" }, "first"],
-    ["takes another secret", { secret: "second" }, "second"],
-    ["takes another secret to another url", { url: "http://new/", secret: "second" }, "second"],
+    [
+      "takes its secret to another url with it",
+      { url: "http://new/", secret: secretNamed("first") },
+      secretNamed("first"),
+    ],
+    ["takes another secret", { secret: secretNamed("second") }, secretNamed("second")],
+    [
+      "takes another secret to another url",
+      { url: "http://new/", secret: secretNamed("second") },
+      secretNamed("second"),
+    ],
   ])("%s when it continues with %j", async (_, params, secret) => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
-    const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: "first" });
+    const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: secretNamed("first") });
     await engine.subscribe("a", { url: "http://old/", ...params, subscriptionId });
     await engine.publish("a", "1");
     await clock.settle();
     expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual([secret]);
   });
 
+  it("with a plain secret of an older version goes on, also when it is given again", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    const subscriptionId = await engine.subscribe("a", { url: "http://old/" });
+    const row = await engine.store.findSubscription(parseSubscriptionId(subscriptionId));
+    if (row === undefined || !isCallback(row)) throw new Error("it was just made");
+    await engine.store.updateSubscription(row, { delivery: { ...row.delivery, secret: "plain" }, state: "active" });
+    await engine.rebuild();
+    await engine.broker.start();
+    for (const secret of ["plain", undefined]) {
+      await engine.subscribe("a", { url: "http://old/", subscriptionId, secret });
+    }
+    await engine.publish("a", "1");
+    await clock.settle();
+    expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual(["plain"]);
+    const other = engine.subscribe("a", { url: "http://old/", subscriptionId, secret: "other" });
+    await expect(other).rejects.toEqual(refusal("parameterInvalid"));
+    const elsewhere = engine.subscribe("a", { url: "http://new/", subscriptionId, secret: "plain" });
+    await expect(elsewhere).rejects.toEqual(refusal("parameterInvalid"));
+  });
+
   it("does not get a secret back that it lost at another url", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
-    const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: "first" });
+    const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: secretNamed("first") });
     for (const url of ["http://new/", "http://old/"]) await engine.subscribe("a", { url, subscriptionId });
     await engine.publish("a", "1");
     await clock.settle();
     expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual([undefined]);
   });
 
-  it.each(["", " ", "whsec_", "whsec_!!", "whsec_abc"])("refuses the secret %j", async (secret) => {
+  it.each(["", " ", "plain", "whsec_", "whsec_!!", "whsec_abc"])("refuses the secret %j", async (secret) => {
     const { broker } = await start();
     await broker.open(topic("a"));
     await expect(engine.subscribe("a", { secret })).rejects.toEqual(refusal("parameterInvalid"));

@@ -86,7 +86,11 @@ function build(
     store: earlier.store ?? createMemoryStore(),
     sink,
     clock,
-    randomness: { fraction: () => 0, uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}` },
+    randomness: {
+      fraction: () => 0,
+      bytes: (count) => new Uint8Array(count),
+      uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}`,
+    },
     metrics: noMetrics,
     logger: createRecordingLogger(),
     limits: defaultEngineLimits,

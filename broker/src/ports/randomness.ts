@@ -4,4 +4,6 @@ export interface Randomness {
   fraction(): number;
   /** A random UUID (version 4) in lower case. */
   uuid(): string;
+  /** Bytes that nobody can predict, for a secret. */
+  bytes(count: number): Uint8Array;
 }

@@ -7,11 +7,8 @@ export interface Keys {
 }
 
 export function createSymmetric(): Keys {
-  return toKeys(`whsec_${randomBytes(32).toString("base64")}`);
-}
-
-export function createText(): Keys {
-  return toKeys(`correct horse ${randomBytes(8).toString("hex")}`);
+  const secret = `whsec_${randomBytes(32).toString("base64")}`;
+  return { secret, key: secret };
 }
 
 /** Both keys are the last 32 bytes of their encodings (RFC 8410, sections 4 and 7). */
@@ -20,8 +17,4 @@ export function createAsymmetric(): Keys {
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
   const bytes = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
   return { secret: `whsk_${seed.toString("base64")}`, key: `whpk_${bytes.toString("base64")}` };
-}
-
-function toKeys(secret: string): Keys {
-  return { secret, key: secret };
 }

@@ -32,7 +32,7 @@ function say(line) {
 
 function createVerifier(key) {
   if (key.startsWith(publicKeyPrefix)) return (body, headers) => verifyEd25519(key, body, headers);
-  const webhook = new Webhook(key, key.startsWith("whsec_") ? undefined : { format: "raw" });
+  const webhook = new Webhook(key);
   return (body, headers) => webhook.verify(body, headers);
 }
 

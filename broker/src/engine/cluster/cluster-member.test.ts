@@ -40,7 +40,7 @@ function start(
     coordinator,
     address,
     clock,
-    randomness: { fraction: () => 0.5, uuid },
+    randomness: { fraction: () => 0.5, uuid, bytes: (count) => new Uint8Array(count) },
     logger,
     limits: defaultEngineLimits,
     readyGroups: () => groups,

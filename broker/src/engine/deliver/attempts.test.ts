@@ -42,7 +42,7 @@ function createComponents() {
   const parts = {
     sink,
     clock,
-    randomness: { fraction: () => 0.5, uuid: () => "" },
+    randomness: { fraction: () => 0.5, uuid: () => "", bytes: (count: number) => new Uint8Array(count) },
     metrics: { ...noMetrics, attemptEnded: see },
     logger: { ...silentLogger, warn: see, error: see, info: see },
     limits: defaultEngineLimits,

@@ -58,6 +58,7 @@ function launch(index: number, options: { readonly sender?: Address | undefined 
     clock,
     randomness: {
       fraction: () => 0,
+      bytes: (count) => new Uint8Array(count),
       uuid: () => `${index}0000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}`,
     },
     metrics: noMetrics,

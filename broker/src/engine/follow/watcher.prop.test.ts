@@ -122,7 +122,7 @@ class Node {
       slices,
       hub: new FeedHub({ slices }),
       recent: new RecentBatches({ store: this.#store, slices, limits: ownLimits }),
-      randomness: { fraction: () => 0, uuid: () => "" },
+      randomness: { fraction: () => 0, uuid: () => "", bytes: (count: number) => new Uint8Array(count) },
       limits: ownLimits,
       progressWriter: new ProgressWriter({ store: createMemoryStore(), clock, logger, limits, onRefused: () => {} }),
     };

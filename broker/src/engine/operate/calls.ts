@@ -107,7 +107,7 @@ export interface DeliveryChange extends DeliveryOptionsCall {
   readonly topic?: string | undefined;
   /** A secret belongs to its url: a new url takes the one of this change, or none. */
   readonly url?: string | undefined;
-  /** Null for none any more. */
+  /** Null for none any more, `generate` for one that the broker makes. */
   readonly secret?: string | null | undefined;
   /** How long the secret before it signs as well, at the same url. */
   readonly rotationMs?: number | undefined;
@@ -127,6 +127,8 @@ export interface OrderResult extends Concerned {
   readonly letters?: LettersResult | undefined;
   /** How a test event was taken; undefined of any other order. */
   readonly test?: TestResult | undefined;
+  /** The secret that a change made; nothing else ever shows it. */
+  readonly secret?: string | undefined;
   /** Why the order was refused; undefined if it was not. */
   readonly error?: unknown;
 }

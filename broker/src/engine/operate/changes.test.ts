@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readSecrets } from "../../domain/signing-secret.ts";
 import { isCallback } from "../../domain/subscription.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { DeliveryChange, SubscriptionOrder } from "./calls.ts";
 
@@ -39,7 +40,7 @@ describe("a change", () => {
   it("of the url delivers there what waits, without the secret of the old one", async () => {
     const { sink, clock } = engine;
     sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
-    const id = await engine.subscribe("a", { url: "http://down/", secret: "s" });
+    const id = await engine.subscribe("a", { url: "http://down/", secret: secretNamed("s") });
     await engine.publishMany("a", 2);
     await clock.settle();
     expect(await change(id, { url: "http://up/" }, true)).toEqual({ id, events: 2 });
@@ -49,23 +50,36 @@ describe("a change", () => {
     const there = sink.attempts.filter(({ subscription }) => subscription.url === "http://up/");
     expect(there.map(({ event }) => event.sequence)).toEqual([1, 2]);
     expect(there.map(({ subscription }) => subscription.secret)).toEqual([undefined, undefined]);
-    await change(id, { url: "http://third/", secret: "t" });
-    expect(await deliveryOf(id)).toMatchObject({ url: "http://third/", secret: "t" });
+    await change(id, { url: "http://third/", secret: secretNamed("t") });
+    expect(await deliveryOf(id)).toMatchObject({ url: "http://third/", secret: secretNamed("t") });
   });
 
   it("of the secret at the same url keeps the one before until its time, also when the owner subscribes again", async () => {
-    const id = await engine.subscribe("a", { secret: "old" });
+    const id = await engine.subscribe("a", { secret: secretNamed("old") });
     const until = engine.clock.now() + 60_000;
-    await change(id, { secret: "new", rotationMs: 60_000 });
+    await change(id, { secret: secretNamed("new"), rotationMs: 60_000 });
     const { secret = "" } = await deliveryOf(id);
-    expect(readSecrets(secret)).toEqual({ current: "new", older: { secret: "old", until } });
-    await engine.subscribe("a", { subscriptionId: id, secret: "new" });
+    expect(readSecrets(secret)).toEqual({ current: secretNamed("new"), older: { secret: secretNamed("old"), until } });
+    await engine.subscribe("a", { subscriptionId: id, secret: secretNamed("new") });
     await engine.subscribe("a", { subscriptionId: id });
     expect(await deliveryOf(id)).toMatchObject({ secret });
-    await change(id, { secret: "new", rotationMs: 0 });
-    expect(await deliveryOf(id)).toMatchObject({ secret: "new" });
+    await change(id, { secret: secretNamed("new"), rotationMs: 0 });
+    expect(await deliveryOf(id)).toMatchObject({ secret: secretNamed("new") });
     await change(id, { secret: null });
     expect((await deliveryOf(id)).secret).toBeUndefined();
+  });
+
+  it("makes a secret that only its answer shows", async () => {
+    const id = await engine.subscribe("a");
+    expect(await change(id, { secret: "generate" }, true)).toEqual({ id, events: 0 });
+    expect((await deliveryOf(id)).secret).toBeUndefined();
+    const { secret = "" } = await change(id, { secret: "generate" });
+    expect(Buffer.from(secret.replace(/^whsec_/, ""), "base64")).toHaveLength(32);
+    expect(await deliveryOf(id)).toMatchObject({ secret });
+    const all = { order: { kind: "change", change: { secret: "generate" } }, isDryRun: false, ...page } as const;
+    const many = settle(engine.broker.operator.orderSubscriptions(testCaller, {}, all));
+    await expect(many).rejects.toEqual(refusal("parameterInvalid"));
+    expect(await deliveryOf(id)).toMatchObject({ secret });
   });
 
   it("of topic and kind takes effect after the cursor", async () => {
@@ -110,6 +124,7 @@ describe("a change", () => {
     ["a topic that does not exist", { topic: "none" }, "topicNotExist"],
     ["a pattern that is none", { topic: "a#" }, "topicPatternInvalid"],
     ["a blank secret", { secret: " " }, "parameterInvalid"],
+    ["a plain secret", { secret: "plain" }, "parameterInvalid"],
   ])("to %s is refused, also as a dry run, and delivery goes on", async (_, one, name) => {
     const id = await engine.subscribe("a");
     await expect(change(id, one, true)).rejects.toEqual(refusal(name));
@@ -144,13 +159,13 @@ describe("a change", () => {
 describe("a test event", () => {
   it("goes to the receiver of a paused subscription, and says how it was taken", async () => {
     const { sink } = engine;
-    const id = await engine.subscribe("a", { secret: "s" });
+    const id = await engine.subscribe("a", { secret: secretNamed("s") });
     await order(id, { kind: "pause" });
     expect(await order(id, { kind: "test" }, true)).toEqual({ id, events: 0 });
     expect(sink.tested).toEqual([]);
     sink.testOutcome = { status: "failed", reason: "answered 500" };
     expect(await order(id, { kind: "test" })).toMatchObject({ test: { outcome: "failed", reason: "answered 500" } });
-    expect(sink.tested).toMatchObject([{ id, url: "http://receiver/", secret: "s" }]);
+    expect(sink.tested).toMatchObject([{ id, url: "http://receiver/", secret: secretNamed("s") }]);
     expect(sink.attempts).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { BrokerError, quote } from "@stele/wire";
 import { changeOptions } from "../../domain/delivery-options.ts";
-import { rotateSecret } from "../../domain/signing-secret.ts";
-import { type CallbackSubscription, checkSecret } from "../../domain/subscription.ts";
+import { checkSecret, rotateSecret } from "../../domain/signing-secret.ts";
+import type { CallbackSubscription } from "../../domain/subscription.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -33,7 +33,7 @@ export class DeliveryChanges {
    * @throws BrokerError 100101 to 100103, 100106, 100109, 100501, 100506, 100507, 100702, 200001.
    */
   async check(current: CallbackSubscription, change: DeliveryChange, group: Group): Promise<void> {
-    checkSecret(change.secret ?? undefined);
+    if (typeof change.secret === "string") checkSecret(change.secret);
     const { filter, delivery } = this.toMove(current, change);
     if (filter !== undefined) await this.#checkFilter(current, filter, group);
     if (delivery.url !== current.delivery.url) await this.#options.sink.checkTarget({ id: current.id, ...delivery });

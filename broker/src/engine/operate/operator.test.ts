@@ -4,6 +4,7 @@ import type { AttemptOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import { withCalls } from "../testing/with-sessions.ts";
 import type { EventBound, SubscriptionOrder } from "./calls.ts";
@@ -66,11 +67,11 @@ describe("orders", () => {
       },
     });
     await start({ store });
-    const id = await engine.subscribe("a", { secret: "a secret" });
+    const id = await engine.subscribe("a", { secret: secretNamed("a") });
     await order(id, { kind: "pause" });
     isLost = true;
     expect(await stateOf(id)).toBe("locked");
-    await settle(engine.subscribe("a", { subscriptionId: id, secret: "a secret" }));
+    await settle(engine.subscribe("a", { subscriptionId: id, secret: secretNamed("a") }));
     isLost = false;
     expect(await stateOf(id)).toBe("paused");
   });

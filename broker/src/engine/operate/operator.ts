@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { AccessRule } from "../../domain/access-rule.ts";
@@ -12,6 +13,7 @@ import type { Groups } from "../group.ts";
 import type { PlacedEvent, PlacedProof } from "../placed-event.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { ProofQuery } from "../query/proof-query.ts";
+import type { Randomness } from "../../ports/randomness.ts";
 import type { BlockFinder } from "./block-finder.ts";
 import type {
   BlockView,
@@ -33,6 +35,7 @@ import type {
 } from "./calls.ts";
 import type { GroupFinder } from "./group-finder.ts";
 import type { Orders } from "./audited-orders.ts";
+import { asksForSecret, withMadeSecret } from "./made-secret.ts";
 import { pausesFor } from "./caller-pauses.ts";
 import type { CountedOrder } from "./subscription-operator.ts";
 import type { Figure, Figures } from "./figures.ts";
@@ -78,6 +81,7 @@ export interface GuardedOperatorOptions {
   readonly access: Access;
   readonly slices: Pauses;
   readonly groups: Groups;
+  readonly randomness: Pick<Randomness, "bytes">;
   readonly finder: SubscriptionFinder;
   readonly orders: Orders;
   readonly roleOrders: RoleOrders;
@@ -121,11 +125,16 @@ export class GuardedOperator implements Operator {
 
   async orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
     this.#authorize(caller);
-    return this.#options.orders.order(caller, id, { ...call, slices: this.#pausesFor(caller) });
+    const { order, secret } = withMadeSecret(call.order, this.#options.randomness);
+    const result = await this.#options.orders.order(caller, id, { ...call, order, slices: this.#pausesFor(caller) });
+    return secret === undefined || call.isDryRun ? result : { ...result, secret };
   }
 
   async orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
     this.#authorize(caller);
+    if (asksForSecret(rest.order)) {
+      throw new BrokerError("parameterInvalid", { details: '"secret": "generate" is for one subscription' });
+    }
     const slices = this.#pausesFor(caller);
     const { finder, orders } = this.#options;
     const { items, next } = await finder.search(call, { ...rest, slices });

@@ -1,7 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import {
   type CallbackSubscription,
-  checkSecret,
   interfaceTypeOf,
   isCallback,
   nothingFailed,
@@ -14,6 +13,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { checkSecret, readSecrets } from "../../domain/signing-secret.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { LogFields, Logger } from "../../lib/logger.ts";
@@ -122,7 +122,6 @@ export class SubscriptionService {
     const filter = parseTopicFilter(call.topic);
     const group = groups.get(call.groupId);
     const id = this.#toId(caller, call.subscriptionId);
-    checkSecret(call.secret);
     const { format, url } = call;
     const options = changeOptions(undefined, call.options ?? {});
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
@@ -225,18 +224,20 @@ export class SubscriptionService {
     return this.#options.store.findSubscription(id);
   }
 
-  /** What a receiver is asked with that a subscription continues to call. */
+  /** What a receiver is asked with that a subscription calls, or continues to call. @throws BrokerError 100702, 200001. */
   async #secretFor(
     id: SubscriptionId,
     { subscriptionId, secret, url }: SubscribeCall,
     caller: Caller,
   ): Promise<string | undefined> {
-    if (subscriptionId === undefined) return secret;
-    const existing = await this.#options.store.findSubscription(id);
+    const existing = subscriptionId === undefined ? undefined : await this.#options.store.findSubscription(id);
     if (existing !== undefined) this.#options.access.checkOwner(caller, existing.principal);
-    if (secret !== undefined) return secret;
     const delivery = existing?.delivery;
-    return delivery?.kind === "webhook" && delivery.url === url ? delivery.secret : undefined;
+    const kept = delivery?.kind === "webhook" && delivery.url === url ? delivery.secret : undefined;
+    if (secret === undefined) return kept;
+    // A subscription that was made before secrets had a form goes on with its own.
+    if (kept === undefined || readSecrets(kept).current !== secret) checkSecret(secret);
+    return secret;
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {

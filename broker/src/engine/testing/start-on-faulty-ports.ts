@@ -31,7 +31,7 @@ export async function startOnFaultyPorts(
       store: ports.wrap<Store>(store),
       sink: new RecordingSink(),
       clock,
-      randomness: { fraction: () => 0.5, uuid: nextUuid },
+      randomness: { fraction: () => 0.5, uuid: nextUuid, bytes: (count) => new Uint8Array(count) },
       metrics: noMetrics,
       logger: silentLogger,
       limits: { ...defaultEngineLimits, transactionTimeoutMs: 5_000 },

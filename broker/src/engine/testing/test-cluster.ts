@@ -192,7 +192,11 @@ export class TestCluster {
       store,
       sink: this.#sinkOf(gate, () => node),
       clock: this.#clockOf(gate, index),
-      randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
+      randomness: {
+        fraction: () => 0.5,
+        uuid: () => this.#nextUuid(),
+        bytes: (count) => new Uint8Array(count).fill(7),
+      },
       metrics: noMetrics,
       logger: silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },

@@ -148,7 +148,11 @@ export class TestEngine {
       store: this.store,
       sink: this.sink,
       clock: this.clock,
-      randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
+      randomness: {
+        fraction: () => 0.5,
+        uuid: () => this.#nextUuid(),
+        bytes: (count) => new Uint8Array(count).fill(7),
+      },
       metrics: this.#options.metrics ?? noMetrics,
       logger: this.#options.logger ?? silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },

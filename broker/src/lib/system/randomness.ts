@@ -1,13 +1,14 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 
 /** Randomness from the machine. */
 export interface SystemRandomness {
   fraction(): number;
   uuid(): string;
+  bytes(count: number): Uint8Array;
 }
 
 export function createSystemRandomness(): SystemRandomness {
-  return { fraction: () => Math.random(), uuid: () => flat(randomUUID()) };
+  return { fraction: () => Math.random(), uuid: () => flat(randomUUID()), bytes: (count) => randomBytes(count) };
 }
 
 /** Node joins an UUID from 19 strings, which stay in memory, about 600 bytes, as long as the result. */

@@ -155,7 +155,9 @@ export class Skipped extends Subject {
 
 const places = ["/one", "/two"] as const;
 const secretsOf = (place: string): readonly string[] =>
-  ["first", "second"].map((which) => `whsec_${Buffer.from(`${which} secret of ${place}`).toString("base64")}`);
+  ["first", "second"].map(
+    (which) => `whsec_${Buffer.from(`the ${which} secret of ${place}`.padEnd(24)).toString("base64")}`,
+  );
 
 /** Changes url, secret, format and filter. Each request is signed with a secret that its url had. */
 export class Changed extends Subject {

@@ -118,7 +118,10 @@ const orders = {
       .strictObject({
         topic: z.string().describe("Topic or pattern. The cursor stays."),
         url: z.string().describe("A new url takes the secret of this change, or none."),
-        secret: z.string().nullable().describe("Null for none any more."),
+        secret: z
+          .string()
+          .nullable()
+          .describe("As in subscribe; null for none any more; `generate` makes one, which only this answer shows."),
         rotationSeconds: z
           .int()
           .min(0)

@@ -143,6 +143,7 @@ export const orderResultSchema = z
       .optional()
       .describe("Of an order for dead letters."),
     test: testSchema.optional().describe("How a test event was taken."),
+    secret: z.string().optional().describe("The secret that a change made; no other answer shows it."),
     error: z.strictObject({ code: z.int(), detail: z.string() }).optional().describe("Why it was refused."),
   })
   .meta({ title: "OrderResult" });

@@ -6,6 +6,7 @@ import type { Broker } from "../../../engine/broker.ts";
 import type { AttemptOutcome } from "../../../ports/sink.ts";
 import { RecordingPeer } from "../../../engine/testing/recording-peer.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { secretNamed } from "../../../engine/testing/secret-named.ts";
 import { TestEngine } from "../../../engine/testing/test-engine.ts";
 import { serve, type Served } from "../../testing/serve.ts";
 
@@ -213,15 +214,18 @@ describe("orders", () => {
 
   it("changes a subscription, and sends a test event", async () => {
     const path = `/subscriptions/${ids[0]}`;
-    const change = { secret: "whsec_AAAA", kind: "JsonRPC" };
+    const change = { secret: secretNamed("one"), kind: "JsonRPC" };
     expect((await call("POST", `${path}/change?dryRun=true`, change)).body).toMatchObject({ dryRun: true });
     expect((await call("POST", `${path}/change`, change)).body).toEqual({ id: ids[0], events: 0, dryRun: false });
-    await call("POST", `${path}/change`, { secret: "whsec_AAAB", rotationSeconds: 60, kind: "RESTful" });
+    await call("POST", `${path}/change`, { secret: secretNamed("two"), rotationSeconds: 60, kind: "RESTful" });
     const { body } = await call("GET", path);
     expect(body).toMatchObject({ hasSecret: true, kind: "RESTful", olderSecretUntil: expect.stringMatching(/Z$/) });
     expect(JSON.stringify(body)).not.toContain("whsec_");
     const tested = await call("POST", `${path}/test`);
     expect(tested.body).toMatchObject({ test: { outcome: "accepted", durationMs: expect.any(Number) } });
+    const made = await call("POST", `${path}/change`, { secret: "generate" });
+    expect(made.body).toMatchObject({ secret: expect.stringMatching(/^whsec_[\w+/]{43}=$/) });
+    expect(JSON.stringify((await call("GET", path)).body)).not.toContain("whsec_");
     const all = await call("POST", "/subscriptions/change?all=true&dryRun=true", { topic: "orders/eu" });
     expect(all.body["items"]).toHaveLength(2);
     expect((await call("POST", "/subscriptions/test?host=down.example")).body["items"]).toHaveLength(1);

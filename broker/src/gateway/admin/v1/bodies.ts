@@ -106,12 +106,13 @@ function toAttempt({ at, durationMs, ...rest }: AttemptRecord) {
 }
 
 export function toOrderResult(result: OrderResult, dryRun: boolean): OrderResultBody {
-  const { id, events, unmatched, letters, test, error } = result;
+  const { id, events, unmatched, letters, test, secret, error } = result;
   if (error === undefined) {
     const rest = {
       ...(unmatched !== undefined && { unmatched }),
       ...(letters && { letters }),
       ...(test && { test: { ...test, durationMs: toMs(test) } }),
+      ...(secret !== undefined && { secret }),
     };
     return { id, events, dryRun, ...rest };
   }
