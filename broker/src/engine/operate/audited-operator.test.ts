@@ -8,6 +8,7 @@ import { formatKeyCredential } from "../access/credential.ts";
 import type { Caller } from "../access/caller.ts";
 import type { PublishOutcome } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { withCalls } from "../testing/with-sessions.ts";
 import type { SubscriptionOrder } from "./calls.ts";
@@ -151,13 +152,15 @@ it("writes down an order before it changes anything, and each result at once", a
   await ordered;
 });
 
+const hidden = secretNamed("hidden");
+
 it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
   [{ kind: "replay", from: "OFFSET_FIRST" }, { place: "OFFSET_FIRST" }, { events: 1 }],
   [{ kind: "replay", from: { sequence: 1 } }, { place: "sequence 1" }, { events: 1 }],
   [{ kind: "skip", to: undefined }, { place: "the next event" }, { events: 0 }],
   [{ kind: "skip", to: { time: 1_800_000_000_000 } }, { place: "2027-01-15T08:00:00.000Z" }, { events: 0 }],
   [
-    { kind: "change", change: { topic: "b", secret: "hidden", batchEvents: 2, url: "http://one/hidden" } },
+    { kind: "change", change: { topic: "b", secret: hidden, batchEvents: 2, url: "http://one/hidden" } },
     { changed: "topic, secret, batch, url" },
     { events: 0, unmatched: 0 },
   ],
@@ -172,7 +175,7 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
     { outcome: "begun", ...begun },
     { outcome: "done", ...begun, ...more },
   ]);
-  expect(JSON.stringify(lines)).not.toContain("hidden");
+  for (const text of ["hidden", hidden]) expect(JSON.stringify(lines)).not.toContain(text);
 });
 
 it("writes down why an order failed", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import type { DeliveryChange, SubscriptionOrder } from "./calls.ts";
 
@@ -35,7 +36,7 @@ const pauseAndResume: readonly SubscriptionOrder[] = [{ kind: "pause" }, { kind:
 
 describe.each<[string, readonly SubscriptionOrder[]]>([
   ["retry", [{ kind: "retry" }]],
-  ["a change of the secret", [change({ secret: "other" })]],
+  ["a change of the secret", [change({ secret: secretNamed("other") })]],
   ["pause and resume", pauseAndResume],
 ])("%s again and again", (_, orders) => {
   it("suspends after as long as without it", async () => {

@@ -9,6 +9,7 @@ const perSecond = 10_000;
 /** Connections of the others, which publish in pauses or as fast as they are answered. */
 const connections = 4;
 const pauseMs = 20;
+const wrong = `${perSecond} wrong log-ins a second of one address`;
 const flood = { from: "127.0.0.2", perSecond, measureMs: shortDurations.warmUpMs + shortDurations.measureMs };
 
 /** What wrong log-ins of one address cost the broker and others. */
@@ -32,13 +33,12 @@ async function measureCost(context, { server, refuser }) {
     return { bare: await wrongLogIns(refuser, flood), broker: await wrongLogIns(server, flood) };
   });
   const costs = (who) => rounds.map((round) => round[who].serverCpuUsPerEvent);
-  const name = (what) => `${perSecond} wrong log-ins a second of one address: ${what}`;
   const shares = rounds.map(({ bare, broker }) => broker.serverCpuUsPerEvent / bare.serverCpuUsPerEvent);
   return [
-    { name: name("that ended"), unit: "/s", values: rounds.map(({ broker }) => broker.perSecond) },
-    { name: name("processor time of each"), unit: "µs", values: costs("broker") },
-    { name: name("the same of a bare server that refuses all"), unit: "µs", values: costs("bare") },
-    { name: name("processor time, of that of the bare server"), unit: "", values: shares },
+    { name: `${wrong}: that ended`, unit: "/s", values: rounds.map(({ broker }) => broker.perSecond) },
+    { name: `${wrong}: processor time of each`, unit: "µs", values: costs("broker") },
+    { name: `${wrong}: the same of a bare server that refuses all`, unit: "µs", values: costs("bare") },
+    { name: `${wrong}: processor time, of that of the bare server`, unit: "", values: shares },
   ];
 }
 
