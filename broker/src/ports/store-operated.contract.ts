@@ -33,6 +33,9 @@ export function testOperated(store: () => Store): void {
     expect(await search({ prefix: "beta%" })).toEqual([3]);
     expect(await search({ prefix: "Beta" })).toEqual([]);
     expect(await search({ receivers: ["http://down.example", "https://down.example:8443"] })).toEqual([2]);
+    expect(await search({ hosts: ["http://down.example", "https://down.example"] })).toEqual([2]);
+    expect(await search({ hosts: ["http://down.example"] })).toEqual([]);
+    expect(await search({ hosts: ["https://down"] })).toEqual([]);
     expect(await search({ principal: "acme/billing" })).toEqual([1]);
     expect(await search({ owner: node })).toEqual([1]);
     expect(await search({ failingBefore: 9_000 })).toEqual([2]);

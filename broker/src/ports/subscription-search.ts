@@ -22,6 +22,8 @@ export interface SubscriptionSearch {
   readonly prefix?: string | undefined;
   /** Receivers (see findReceiver); one of them has to be that of the url. */
   readonly receivers?: readonly string[] | undefined;
+  /** Receivers without a port; one of them has to be that of the url, at whatever port. */
+  readonly hosts?: readonly string[] | undefined;
   readonly principal?: string | undefined;
   readonly owner?: NodeId | undefined;
   /** The receiver has failed since before this time. */
@@ -41,7 +43,7 @@ export interface SubscriptionMove {
 /** Whether a subscription is one of those that a search finds. */
 export function matchesSearch(search: SubscriptionSearch, subscription: Subscription): boolean {
   const { groupId, filter, state, principal, owner, failingSince, delivery } = subscription;
-  const { prefix, receivers, failingBefore } = search;
+  const { prefix, receivers, hosts, failingBefore } = search;
   const pairs: readonly (readonly [unknown, unknown])[] = [
     [search.groupId, groupId],
     [search.filter, filter],
@@ -53,7 +55,8 @@ export function matchesSearch(search: SubscriptionSearch, subscription: Subscrip
   if (pairs.some(([wanted, value]) => wanted !== undefined && wanted !== value)) return false;
   if (prefix !== undefined && !filter.startsWith(prefix)) return false;
   if (failingBefore !== undefined && (failingSince === 0 || failingSince >= failingBefore)) return false;
-  if (receivers === undefined) return true;
+  if (receivers === undefined && hosts === undefined) return true;
   const receiver = delivery.kind === "webhook" ? findReceiver(delivery.url) : undefined;
-  return receiver !== undefined && receivers.includes(receiver);
+  if (receiver === undefined || receivers?.includes(receiver) === false) return false;
+  return hosts === undefined || hosts.some((host) => receiver === host || receiver.startsWith(`${host}:`));
 }

@@ -35,7 +35,7 @@ export interface SearchCall {
   readonly prefix?: string | undefined;
   /** A topic whose events it gets. */
   readonly matches?: string | undefined;
-  /** Host of the url, with its port unless that is the usual one. */
+  /** Host of the url; without a port, at any port. */
   readonly host?: string | undefined;
   readonly owner?: string | undefined;
   /** Address of the node that delivers it. */

@@ -166,7 +166,7 @@ export class SubscriptionFinder {
       format,
       filter: topic === undefined ? undefined : parseTopicFilter(topic),
       prefix,
-      receivers: host === undefined ? undefined : receiversAt(host),
+      ...(host !== undefined && receiversAt(host)),
       principal,
       owner,
       failingBefore: failingMsMin === undefined ? undefined : this.#options.clock.now() - failingMsMin + 1,
@@ -186,8 +186,9 @@ function toPlace(text: string): Position {
   throw new BrokerError("parameterInvalid", { details: '"cursor" is none of this list' });
 }
 
-function receiversAt(host: string): readonly string[] {
+/** A host without a port stands for all its ports. */
+function receiversAt(host: string): Pick<SubscriptionSearch, "receivers" | "hosts"> {
   const found = ["http", "https"].flatMap((scheme) => findReceiver(`${scheme}://${host}/`) ?? []);
-  if (found.length > 0) return found;
+  if (found.length > 0) return /:\d+$/.test(host) ? { receivers: found } : { hosts: found };
   throw new BrokerError("parameterInvalid", { details: `"host" is not a host: ${quote(host)}` });
 }

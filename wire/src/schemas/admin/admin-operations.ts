@@ -76,7 +76,7 @@ const search = {
   topic: z.string().optional().describe("The topic or pattern, as it was subscribed to."),
   prefix: z.string().optional().describe("How the topic or pattern begins."),
   matches: z.string().optional().describe("A topic whose events it gets."),
-  host: z.string().optional().describe("Host of the url, with its port unless that is the usual one."),
+  host: z.string().optional().describe("Host of the url; without a port, at any port."),
   owner: z.string().optional(),
   node: z.string().optional().describe("Address of the node that delivers it."),
   lagMin: integer(0).optional().describe("At least so many matching events wait."),
