@@ -73,7 +73,6 @@ export type {
   AdminNodes,
   AdminSession,
   AdminSkipped,
-  AdminSessionDetails,
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,

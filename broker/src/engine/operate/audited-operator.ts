@@ -17,7 +17,6 @@ import type {
   Page,
   PageCall,
   SearchCall,
-  SessionDetails,
   SessionsCall,
   SessionView,
   SubscriptionDetails,
@@ -75,7 +74,7 @@ export class AuditedOperator implements Operator {
     return this.#look(audited, () => this.#calls.searchSessions(caller, call, page));
   }
 
-  getSession(caller: Caller, id: string): Promise<SessionDetails> {
+  getSession(caller: Caller, id: string): Promise<SessionView> {
     const audited = { caller, action: "show session", subject: { sessionId: id } };
     return this.#look(audited, () => this.#calls.getSession(caller, id));
   }

@@ -246,9 +246,8 @@ export interface SessionView extends Omit<SessionStanding, "isStored"> {
   readonly node: string | undefined;
   /** Matching events that are not acknowledged; one that two filters match counts twice. */
   readonly lag: number;
-}
-
-export interface SessionDetails extends SessionView {
-  /** When the block of the oldest of them was made; undefined as for a subscription. */
+  /** Position of the oldest of them; undefined without one. */
+  readonly waitingFrom: Position | undefined;
+  /** When the block of that event was made; undefined as for a subscription. */
   readonly waitingSince: number | undefined;
 }

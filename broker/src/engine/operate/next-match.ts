@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { endOfBlock, minOf, type Position } from "../../domain/position.ts";
+import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
@@ -21,36 +21,21 @@ export interface NextMatchParts {
   readonly readsMax?: number;
 }
 
-/** A filter, and the cursor behind which its events are looked for. */
-type MatchStanding = Pick<Subscription, "filter" | "cursor">;
-
 /** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 when it lies too far. */
-export function findNextMatch(
-  parts: NextMatchParts,
-  { groupId, filter, cursor }: MatchStanding & Pick<Subscription, "groupId">,
-): Promise<EventPlace | undefined> {
-  return findFirstMatch(parts, { groupId, standings: [{ filter, cursor }] });
-}
-
-/** The first event that matches one of several filters behind its cursor. @throws BrokerError as {@link findNextMatch}. */
-export async function findFirstMatch(
+export async function findNextMatch(
   { store, slices, readsMax = matchReadsMax }: NextMatchParts,
-  { groupId, standings }: Pick<Subscription, "groupId"> & { readonly standings: readonly MatchStanding[] },
+  { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,
 ): Promise<EventPlace | undefined> {
-  const [first] = standings;
-  if (first === undefined) return undefined;
   const head = await store.findHead(groupId);
   const upTo = endOfBlock(Math.max(0, head?.blockNumber ?? 0));
-  const topic = standings.length > 1 || isPattern(first.filter) ? undefined : parseTopicName(first.filter);
+  const topic = isPattern(filter) ? undefined : parseTopicName(filter);
   const limits = topic === undefined ? { batchesMax: 64, bytesMax: 2 ** 20 } : { batchesMax: 1, bytesMax: 1 };
-  let after: Position = standings.reduce((lowest, { cursor }) => minOf(lowest, cursor), first.cursor);
+  let after: Position = cursor;
   for (let reads = 0; reads < readsMax; reads += 1) {
     const batches = await store.readBatches(groupId, { after, upTo, topic, ...limits });
     for (const batch of batches) {
-      const indexes = standings
-        .filter(({ filter }) => matchesFilter(filter, batch.topic))
-        .map(({ cursor }) => Math.max(0, cursor + 1 - batch.firstPosition));
-      const found = placeIn(batch, Math.min(...indexes));
+      if (!matchesFilter(filter, batch.topic)) continue;
+      const found = placeIn(batch, Math.max(0, cursor + 1 - batch.firstPosition));
       if (found !== undefined) return found;
     }
     const last = batches.at(-1);

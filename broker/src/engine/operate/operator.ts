@@ -26,7 +26,6 @@ import type {
   Page,
   PageCall,
   SearchCall,
-  SessionDetails,
   SessionsCall,
   SessionView,
   SubscriptionDetails,
@@ -55,7 +54,7 @@ export interface Operator {
   /** The same for a page of those that a search finds. An order that is refused does not keep the others from being carried out. */
   orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>>;
   searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>>;
-  getSession(caller: Caller, id: string): Promise<SessionDetails>;
+  getSession(caller: Caller, id: string): Promise<SessionView>;
   searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>>;
   getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails>;
   listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>>;
@@ -155,7 +154,7 @@ export class GuardedOperator implements Operator {
     return this.#options.sessions.search(call, { ...page, slices: this.#pausesFor(caller) });
   }
 
-  async getSession(caller: Caller, id: string): Promise<SessionDetails> {
+  async getSession(caller: Caller, id: string): Promise<SessionView> {
     this.#authorize(caller);
     return this.#options.sessions.get(id, this.#pausesFor(caller));
   }

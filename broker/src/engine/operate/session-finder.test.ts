@@ -99,6 +99,8 @@ it.each([60_000, 0])(
     attachment.session.acknowledge(peer.deliveries[0]?.ticket ?? 0);
     const view = await get(id);
     expect(view).toMatchObject({ lag: 2, waitingSince: times[1], session: { protocol: "MQTT" } });
+    const list = await engine.broker.operator.searchSessions(testCaller, {}, { after: undefined, limit: 1 });
+    expect(list.items).toEqual([view]);
     expect(view.filters.map(({ filter }) => filter)).toEqual(["a", "b"]);
   },
 );

@@ -1,8 +1,9 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
-import { maxOf } from "../../domain/position.ts";
+import { maxOf, minOf } from "../../domain/position.ts";
 import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { SessionId, SessionWithFilters } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -10,9 +11,9 @@ import type { Groups } from "../group.ts";
 import { PendingCounts, type Standing } from "../query/pending-counts.ts";
 import type { SessionEntriesOptions } from "../query/session-entries.ts";
 import type { SessionStanding } from "../session-standing.ts";
-import type { Page, PageCall, SessionDetails, SessionsCall, SessionView } from "./calls.ts";
+import type { Page, PageCall, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
-import { findFirstMatch, lookReadsMax, type NextMatchParts } from "./next-match.ts";
+import { findWaitingTimes } from "./waiting-times.ts";
 
 /** Sessions that one call reads in search of those that match; the next call goes on from there. */
 const rowsSearchedMax = 1_000;
@@ -22,9 +23,8 @@ const rowsReadMax = 100;
 
 export interface SessionFinderOptions {
   readonly store: Store;
-  /** The store as it is, without the events that it has dropped. */
-  readonly keptStore: NextMatchParts["store"];
   readonly groups: Groups;
+  readonly clock: Clock;
   readonly sessions: SessionEntriesOptions["sessions"];
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
@@ -34,7 +34,8 @@ interface Paused {
   readonly slices: Pauses;
 }
 
-type Found = Omit<SessionView, "lag">;
+type Found = Omit<SessionView, "lag" | "waitingFrom" | "waitingSince">;
+type Counted = Omit<SessionView, "waitingSince">;
 type Addresses = ReadonlyMap<NodeId | undefined, string>;
 
 /** Finds the sessions of MQTT, STOMP and tails: those in the store, and those that live with their connection to this node. */
@@ -46,13 +47,18 @@ export class SessionFinder {
   }
 
   /** In the order of their identifiers. @throws BrokerError 200001 for the page; 100306, 200211 for the group. */
-  async search(call: SessionsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<SessionView>> {
+  async search(call: SessionsCall, page: PageCall & Paused): Promise<Page<SessionView>> {
+    const { items, next } = await this.#find(call, page);
+    return { items: await this.#withTimes(items), next };
+  }
+
+  async #find(call: SessionsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<Counted>> {
     checkText({ owner: call.owner });
     const groupId = call.groupId === undefined ? undefined : this.#options.groups.getAny(call.groupId).id;
     const addresses = await this.#addresses();
     const { lagMin = 0, ...rest } = call;
     const size = Object.values(call).every((value) => value === undefined) ? limit : rowsReadMax;
-    const items: SessionView[] = [];
+    const items: Counted[] = [];
     let last = after === undefined ? undefined : toSessionId(after, '"cursor" is none of this list');
     for (let read = 0; read < rowsSearchedMax; read += size) {
       const rows = await this.#read(last, { size, addresses });
@@ -69,16 +75,16 @@ export class SessionFinder {
   }
 
   /** @throws BrokerError 200001, 100508. */
-  async get(text: string, slices: Pauses): Promise<SessionDetails> {
+  async get(text: string, slices: Pauses): Promise<SessionView> {
     const id = toSessionId(text, "it is not the identifier of a session");
     const known = this.#connected().get(id);
     const stored = known?.isStored === false ? undefined : await this.#options.store.sessions.findSession(id);
     const addresses = await this.#addresses();
     const found =
       stored === undefined ? known && toOwn(known, addresses) : this.#toStored(stored, { known, addresses });
-    const [view] = found === undefined ? [] : await this.#countAll([found], slices);
+    const [view] = await this.#withTimes(found === undefined ? [] : await this.#countAll([found], slices));
     if (view === undefined) throw new BrokerError("sessionNotExist", { details: quote(id) });
-    return { ...view, waitingSince: await this.#waitingSince(view, slices) };
+    return view;
   }
 
   /** The next ones after an identifier; fewer than `size` only at the end. */
@@ -110,25 +116,22 @@ export class SessionFinder {
   }
 
   /** Counts the events of all together. */
-  async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly SessionView[]> {
+  async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly Counted[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
     for (const one of found) for (const standing of standingsOf(one)) counts.add(standing);
     await counts.read();
     return found.map((one) => {
-      const lag = standingsOf(one).reduce((sum, standing) => sum + counts.get(standing), 0);
-      return { ...one, lag };
+      const pending = standingsOf(one).map((standing) => counts.find(standing));
+      const lag = pending.reduce((sum, { count }) => sum + count, 0);
+      const firsts = pending.flatMap(({ first }) => first ?? []);
+      return { ...one, lag, waitingFrom: firsts.length === 0 ? undefined : firsts.reduce(minOf) };
     });
   }
 
-  async #waitingSince(view: SessionView, slices: Pauses): Promise<number | undefined> {
-    const { groups, keptStore: store } = this.#options;
-    const group = groups.find(view.session.groupId);
-    if (view.lag === 0 || group === undefined) return undefined;
-    const parts = { store, slices, readsMax: lookReadsMax };
-    const event = await findFirstMatch(parts, { groupId: group.id, standings: standingsOf(view) }).catch(
-      () => undefined,
-    );
-    return event && group.times.find(event.blockNumber);
+  async #withTimes(counted: readonly Counted[]): Promise<readonly SessionView[]> {
+    const waiting = counted.map(({ session, waitingFrom }) => ({ groupId: session.groupId, from: waitingFrom }));
+    const times = await findWaitingTimes(waiting, this.#options);
+    return counted.map((one, index) => ({ ...one, waitingSince: times[index] }));
   }
 
   async #addresses(): Promise<Addresses> {

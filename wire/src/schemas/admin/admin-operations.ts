@@ -8,7 +8,7 @@ import {
   adminFiguresSchema,
   adminGroupPageSchema,
   adminNodePageSchema,
-  adminSessionDetailsSchema,
+  adminSessionSchema,
   adminSessionPageSchema,
   adminSkippedPageSchema,
   adminSubscriptionDetailsSchema,
@@ -176,7 +176,7 @@ const named = {
     }),
     result: adminSessionPageSchema,
   }),
-  getSession: list("/sessions/{id}", "One session.", { query: none, result: adminSessionDetailsSchema }),
+  getSession: list("/sessions/{id}", "One session.", { query: none, result: adminSessionSchema }),
   listTopics: list("/topics", "Topics, in the order in which they were opened.", {
     query: z.strictObject({
       groupId,

@@ -151,30 +151,26 @@ export type OrderResultBody = z.output<typeof orderResultSchema>;
 
 export const orderPageSchema = pageOf(orderResultSchema, "OrderPage");
 
-const sessionFields = {
-  id: z.string(),
-  groupId: z.string(),
-  kind: z.enum(sessionKinds),
-  owner: z.string().optional().describe("Whose it is; absent if nobody had to log in."),
-  isConnected: z.boolean(),
-  isSuspended: z.boolean(),
-  node: z.string().optional().describe("Address of the node of its connection; absent for a single process."),
-  cursor: z.int().describe("Every matching event up to this position is acknowledged."),
-  cursorBlock: z.int().describe("Block of the cursor."),
-  lag: z.int().describe("Matching events that are not acknowledged; one that two filters match counts twice."),
-  createdAt: time,
-  filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
-};
-
-export const adminSessionSchema = z.strictObject(sessionFields).meta({ title: "AdminSession" });
-export type AdminSession = z.output<typeof adminSessionSchema>;
-export const adminSessionDetailsSchema = z
+export const adminSessionSchema = z
   .strictObject({
-    ...sessionFields,
-    waitingSince: time.optional().describe("Time of the block of the oldest event that is not acknowledged."),
+    id: z.string(),
+    groupId: z.string(),
+    kind: z.enum(sessionKinds),
+    owner: z.string().optional().describe("Whose it is; absent if nobody had to log in."),
+    isConnected: z.boolean(),
+    isSuspended: z.boolean(),
+    node: z.string().optional().describe("Address of the node of its connection; absent for a single process."),
+    cursor: z.int().describe("Every matching event up to this position is acknowledged."),
+    cursorBlock: z.int().describe("Block of the cursor."),
+    lag: z.int().describe("Matching events that are not acknowledged; one that two filters match counts twice."),
+    waitingSince: time
+      .optional()
+      .describe("Time of the block of the oldest of them; absent if the chain does not tell in time."),
+    createdAt: time,
+    filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
   })
-  .meta({ title: "AdminSessionDetails" });
-export type AdminSessionDetails = z.output<typeof adminSessionDetailsSchema>;
+  .meta({ title: "AdminSession" });
+export type AdminSession = z.output<typeof adminSessionSchema>;
 export const adminSessionPageSchema = pageOf(adminSessionSchema, "AdminSessionPage");
 
 const topicFields = {

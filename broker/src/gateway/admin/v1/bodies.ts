@@ -8,7 +8,6 @@ import type {
   AdminRole,
   AdminSession,
   AdminSkipped,
-  AdminSessionDetails,
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,
@@ -29,7 +28,6 @@ import type {
   ListedSubscription,
   NodeView,
   OrderResult,
-  SessionDetails,
   SessionView,
   SubscriptionDetails,
   TopicDetails,
@@ -120,7 +118,8 @@ export function toOrderResult(result: OrderResult, dryRun: boolean): OrderResult
   return { id, events, dryRun, error: { code, detail } };
 }
 
-export function toSession({ session, filters, isConnected, isSuspended, node, lag }: SessionView): AdminSession {
+export function toSession(view: SessionView): AdminSession {
+  const { session, filters, isConnected, isSuspended, node, lag, waitingSince } = view;
   return {
     id: session.id,
     groupId: session.groupId,
@@ -132,13 +131,10 @@ export function toSession({ session, filters, isConnected, isSuspended, node, la
     cursor: session.cursor,
     cursorBlock: blockOf(session.cursor),
     lag,
+    ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }),
     createdAt: toTime(session.createdAt),
     filters: filters.map(({ id, filter, qos }) => ({ id, topic: filter, qos })),
   };
-}
-
-export function toSessionDetails({ waitingSince, ...view }: SessionDetails): AdminSessionDetails {
-  return { ...toSession(view), ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }) };
 }
 
 export function toTopic(topic: Topic): AdminTopic {

@@ -38,7 +38,6 @@ import {
   toRole,
   toSession,
   toSkipped,
-  toSessionDetails,
   toSubscription,
   toSubscriptionDetails,
   toTopic,
@@ -74,7 +73,7 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
   listSessions: async ({ operator, caller, query }) =>
     toPage(await operator.searchSessions(caller, toSessionSearch(query), pageOf(query)), toSession),
   getSession: async ({ operator, caller, params }) =>
-    toSessionDetails(await operator.getSession(caller, nameOf(params, "id"))),
+    toSession(await operator.getSession(caller, nameOf(params, "id"))),
   listTopics: async ({ operator, caller, query }) => {
     const { groupId, prefix, filter } = query;
     return toPage(await operator.searchTopics(caller, { groupId, prefix, filter }, pageOf(query)), toTopic);
