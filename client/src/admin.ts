@@ -226,13 +226,10 @@ export class AdminClient {
   }
 
   async *#pages<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<Item> {
-    // Calls without pages answer with one, and refuse the parameters of pages.
-    const isPaged = !["/groups", "/nodes"].includes(request.path);
     const { limit = pageLimit, cursor: first, ...query } = request.query ?? {};
     let cursor = first;
     do {
-      const paging = isPaged ? { limit, cursor } : {};
-      const page = (await this.#ask({ ...request, query: { ...query, ...paging } }, options)) as Page<Item>; // As OpenAPI has it.
+      const page = (await this.#ask({ ...request, query: { ...query, limit, cursor } }, options)) as Page<Item>; // As OpenAPI has it.
       yield* page.items;
       cursor = page.next;
     } while (cursor !== undefined);

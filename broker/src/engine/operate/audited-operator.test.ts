@@ -216,7 +216,7 @@ it("writes down who is refused an order or a look, also a look at an event that 
   await operator.listEvents(admin, { topic: "a", groupId: undefined, before: undefined, limit: 1 });
   await operator.getEvent(admin, event);
   await operator.listGroups(admin, page);
-  await operator.listNodes(admin);
+  await operator.listNodes(admin, page);
   operator.listFigures(admin);
   const looks = [
     "list subscriptions",

@@ -116,8 +116,8 @@ export class AuditedOperator implements Operator {
     return this.#look(audited, () => this.#calls.listBlocks(caller, groupId, page));
   }
 
-  listNodes(caller: Caller): Promise<readonly NodeView[]> {
-    return this.#look({ caller, action: "list nodes" }, () => this.#calls.listNodes(caller));
+  listNodes(caller: Caller, page: PageCall): Promise<Page<NodeView>> {
+    return this.#look({ caller, action: "list nodes" }, () => this.#calls.listNodes(caller, page));
   }
 
   listFigures(caller: Caller): readonly Figure[] {

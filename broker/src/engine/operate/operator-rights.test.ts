@@ -83,7 +83,7 @@ const operations: { readonly [Name in keyof Operator]: (operator: Operator, call
   listGroups: (operator, caller) => operator.listGroups(caller, page),
   listSkippedEntries: (operator, caller) => operator.listSkippedEntries(caller, "1", page),
   listBlocks: (operator, caller) => operator.listBlocks(caller, "1", page),
-  listNodes: (operator, caller) => operator.listNodes(caller),
+  listNodes: (operator, caller) => operator.listNodes(caller, page),
   listFigures: (operator, caller) => operator.listFigures(caller),
   listRoles: (operator, caller) => operator.listRoles(caller, page),
   getRole: (operator, caller) => operator.getRole(caller, "client"),

@@ -66,7 +66,8 @@ export interface Operator {
   listSkippedEntries(caller: Caller, groupId: string, page: PageCall): Promise<Page<SkippedEntry>>;
   /** Blocks that have events, the newest first. */
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>>;
-  listNodes(caller: Caller): Promise<readonly NodeView[]>;
+  /** By address. */
+  listNodes(caller: Caller, page: PageCall): Promise<Page<NodeView>>;
   /** Of this node, the oldest first. */
   listFigures(caller: Caller): readonly Figure[];
   listRoles(caller: Caller, page: PageCall): Promise<Page<Role>>;
@@ -201,12 +202,16 @@ export class GuardedOperator implements Operator {
     return this.#options.blocks.list(groupId, { ...page, slices: this.#pausesFor(caller) });
   }
 
-  async listNodes(caller: Caller): Promise<readonly NodeView[]> {
+  async listNodes(caller: Caller, { after = "", limit }: PageCall): Promise<Page<NodeView>> {
     this.#authorize(caller);
     const { listNodes, nodeHealth } = this.#options;
-    if (listNodes === undefined) return [{ id: undefined, address: undefined, joinedAt: undefined, isOwn: true }];
+    const alone = { id: undefined, address: undefined, joinedAt: undefined, isOwn: true };
+    if (listNodes === undefined) return { items: after === "" ? [alone] : [], next: undefined };
     const own = nodeHealth()?.address;
-    return (await listNodes()).map((node) => ({ ...node, isOwn: node.address === own }));
+    const left = (await listNodes()).filter(({ address }) => address > after);
+    const page = left.toSorted((one, other) => (one.address < other.address ? -1 : 1)).slice(0, limit);
+    const next = page.length < left.length ? page.at(-1)?.address : undefined;
+    return { items: page.map((node) => ({ ...node, isOwn: node.address === own })), next };
   }
 
   listFigures(caller: Caller): readonly Figure[] {

@@ -221,7 +221,10 @@ const named = {
       result: adminSkippedPageSchema,
     },
   ),
-  listNodes: list("/nodes", "The nodes that are members.", { query: none, result: adminNodePageSchema }),
+  listNodes: list("/nodes", "The nodes that are members.", {
+    query: z.strictObject(wholePaging),
+    result: adminNodePageSchema,
+  }),
   listFigures: list("/figures", "What this node did in the last hour, by intervals of 5 s.", {
     query: none,
     result: adminFiguresSchema,

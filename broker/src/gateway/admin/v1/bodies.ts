@@ -222,14 +222,12 @@ export function toBlock({ block, isCut, batches }: BlockView): AdminBlock {
   };
 }
 
-export function toNodes(nodes: readonly NodeView[]): AdminNodes {
+export function toNode({ id, address, joinedAt, isOwn }: NodeView): AdminNodes["items"][number] {
   return {
-    items: nodes.map(({ id, address, joinedAt, isOwn }) => ({
-      ...(id !== undefined && { id }),
-      ...(address !== undefined && { address }),
-      ...(joinedAt !== undefined && { joinedAt: toTime(joinedAt) }),
-      isOwn,
-    })),
+    ...(id !== undefined && { id }),
+    ...(address !== undefined && { address }),
+    ...(joinedAt !== undefined && { joinedAt: toTime(joinedAt) }),
+    isOwn,
   };
 }
 

@@ -33,7 +33,7 @@ import {
   toEvent,
   toFigures,
   toGroup,
-  toNodes,
+  toNode,
   toOrderResult,
   toRole,
   toSession,
@@ -100,7 +100,8 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     toPage(await operator.listSkippedEntries(caller, nameOf(params, "groupId"), pageOf(query)), toSkipped),
   listBlocks: async ({ operator, caller, query }) =>
     toPage(await operator.listBlocks(caller, query.groupId, pageOf(query)), toBlock),
-  listNodes: async ({ operator, caller }) => toNodes(await operator.listNodes(caller)),
+  listNodes: async ({ operator, caller, query }) =>
+    toPage(await operator.listNodes(caller, wholePageOf(query)), toNode),
   listRoles: async ({ operator, caller, query }) => toPage(await operator.listRoles(caller, pageOf(query)), toRole),
   getRole: async ({ operator, caller, params }) => toRole(await operator.getRole(caller, nameOf(params, "name"))),
   setRole: async ({ operator, caller, params, body: { rules = [] } }) =>
