@@ -12,7 +12,8 @@ function read(members: string, options = {}) {
 
 function contentOf(members: string): string {
   const { content } = read(members);
-  return Buffer.from(content).toString();
+  if (!(content instanceof Uint8Array)) throw new Error("the content of a CloudEvent is no bytes");
+  return new TextDecoder().decode(content);
 }
 
 describe("a CloudEvent of stdin", () => {

@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { Form } from "../lib/output-form.ts";
 import { Output, type RowsOptions } from "./output.ts";
@@ -14,8 +13,7 @@ async function written(form: Form, rows: readonly number[], options: RowsOptions
       done();
     },
   };
-  const { signal } = new AbortController();
-  const io = { env: {}, home: "", stdin: Readable.from([]), stdout: stream, stderr: stream, signal };
+  const io = { env: {}, stdout: stream, stderr: stream };
   const source = async function* () {
     yield* rows;
     if (options.fails) throw new Error("the end");

@@ -17,18 +17,20 @@ export interface RowsOptions<Row> {
   readonly toJson?: (row: Row) => string;
 }
 
+type OutputIo = Pick<CliIo, "env" | "stdout" | "stderr">;
+
 /** Rows that a table waits for, to make its columns wide enough. */
 const alignedRowsMax = 500;
 const gap = "  ";
 
 /** Writes what a command found to stdout, in the form that was asked for, and all else to stderr. */
 export class Output {
-  readonly #io: CliIo;
+  readonly #io: OutputIo;
   readonly #form: Form;
   readonly #hasColor: boolean;
   #progress: Disposable | undefined;
 
-  constructor(io: CliIo, form: Form) {
+  constructor(io: OutputIo, form: Form) {
     this.#io = io;
     this.#form = form;
     const { NO_COLOR: noColor, TERM: term } = io.env;
