@@ -58,6 +58,16 @@ export interface SubscriptionSearch {
   readonly failingMsMin?: number | undefined;
 }
 
+/** What a search for sessions asks for; docs/admin.md explains each. */
+export interface SessionSearch {
+  readonly groupId?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly connected?: boolean | undefined;
+  readonly owner?: string | undefined;
+  readonly node?: string | undefined;
+  readonly lagMin?: number | undefined;
+}
+
 /** A subscription's identifier, a search for several, or `all`. */
 export type OrderTarget = string | SubscriptionSearch | { readonly all: true };
 
@@ -109,8 +119,11 @@ export class AdminClient {
     this.#retries = options.retries ?? retriesDefault;
   }
 
-  subscriptions(search: SubscriptionSearch = {}, options: CallOptions = {}): AsyncGenerator<Open<AdminSubscription>> {
-    return this.#pages({ method: "GET", path: "/subscriptions", query: { ...search } }, options);
+  subscriptions(
+    search: SubscriptionSearch = {},
+    { limit, ...options }: CallOptions & Paging = {},
+  ): AsyncGenerator<Open<AdminSubscription>> {
+    return this.#pages({ method: "GET", path: "/subscriptions", query: { ...search, limit } }, options);
   }
 
   subscription(id: string, options: CallOptions = {}): Promise<Open<AdminSubscriptionDetails>> {
@@ -141,8 +154,12 @@ export class AdminClient {
     );
   }
 
-  sessions(options: CallOptions = {}): AsyncGenerator<Open<AdminSession>> {
-    return this.#pages({ method: "GET", path: "/sessions" }, options);
+  /** Of MQTT, STOMP and tails, with their lag. */
+  sessions(
+    search: SessionSearch = {},
+    { limit, ...options }: CallOptions & Paging = {},
+  ): AsyncGenerator<Open<AdminSession>> {
+    return this.#pages({ method: "GET", path: "/sessions", query: { ...search, limit } }, options);
   }
 
   topics({

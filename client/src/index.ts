@@ -1,4 +1,11 @@
-export { AdminClient, type Order, type OrderTarget, type Place, type SubscriptionSearch } from "./admin.ts";
+export {
+  AdminClient,
+  type Order,
+  type OrderTarget,
+  type Place,
+  type SessionSearch,
+  type SubscriptionSearch,
+} from "./admin.ts";
 export type { Open } from "./lib/open.ts";
 export type { CallOptions, SteleOptions } from "./options.ts";
 export type { Content, Publication, Published, PublishOptions, PublishOutcome } from "./publish.ts";
