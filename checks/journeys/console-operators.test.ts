@@ -196,15 +196,29 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("shows the groups, nodes and sessions of a cluster", async () => {
+  it("shows the groups and nodes of a cluster, and sessions beside callbacks, by a search", async () => {
     const tail = await browser.open(view("tail?topic=seen/%23"));
     await tail.getByText(/^Live/).waitFor();
     const page = await browser.open(view("cluster"));
     await page.getByRole("region", { name: "Group 1" }).getByText("this node follows the chain").waitFor();
     await page.getByRole("region", { name: "Table of nodes" }).getByText("answers you").waitFor();
-    await page.getByRole("row", { name: /Tail connected seen\/#/ }).waitFor();
+    await page.getByRole("link", { name: "Sessions of MQTT, STOMP and tails" }).click();
+    await page.getByRole("row", { name: /^seen\/# .+ Tail connected 0/ }).waitFor();
+    await page.getByLabel("Protocol").selectOption("Tail");
+    await page.getByLabel("Connection").selectOption("connected");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.waitForURL(view("subscriptions?list=sessions&kind=Tail&connected=true"));
+    await page.getByRole("row", { name: /^seen\/#/ }).waitFor();
+    await page.getByLabel("Protocol").selectOption("MQTT");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByText("No session of MQTT, STOMP or a tail matches.").waitFor();
+    await page.goBack();
+    await page.getByRole("row", { name: /^seen\/#/ }).waitFor();
     await tail.context().close();
-    await page.getByRole("row", { name: /seen\/#/ }).waitFor({ state: "detached" });
+    await page.getByRole("row", { name: /^seen\/#/ }).waitFor({ state: "detached" });
+    await page.getByRole("tab", { name: "Callbacks" }).click();
+    await page.waitForURL(view("subscriptions"));
+    await page.getByLabel("Topic begins with").waitFor();
     await page.context().close();
   });
 

@@ -188,7 +188,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await dialog.getByRole("button", { name: "Pause" }).click();
     await row.getByText("paused", { exact: true }).waitFor();
     for (const content of ["1", "2", "3"]) await world.client.publish("bills/eu", content);
-    await row.getByRole("cell", { name: "3", exact: true }).waitFor();
+    await row.getByRole("cell", { name: /^3 oldest .+ ago$/ }).waitFor();
     expect(receiver.accepted()).toHaveLength(1);
     await row.getByRole("link", { name: "bills/#" }).click();
     await page.getByRole("heading", { name: "bills/#" }).waitFor();
@@ -210,7 +210,14 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await world.client.open("failing");
     const id = await world.client.subscribe({ topic: "failing", url: receiver.url });
     await world.client.publish("failing", "x");
-    const page = await browser.open(view(`subscriptions/${id}`));
+    const page = await browser.open(view("subscriptions?prefix=failing"));
+    const row = page.getByRole("row", { name: /^failing/ });
+    await row.getByText(/^failing since .+ ago$/).waitFor();
+    await row.getByRole("cell", { name: /^1 oldest .+ ago$/ }).waitFor();
+    await row.getByRole("cell", { name: /^failed .+ ago answered 500$/ }).waitFor();
+    await row.getByRole("cell", { name: /^(in \d+ (second|minute)s?|in less than a second|now)$/ }).waitFor();
+    await row.getByRole("link", { name: "failing" }).click();
+    expect(page.url()).toBe(view(`subscriptions/${id}`));
     await page.getByRole("region", { name: "Last attempts" }).getByText("no disk left").first().waitFor();
     receiver.setBehaviour((_attempt, response) => response.end("{}"));
     await unlock(page);
@@ -227,7 +234,13 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
       ["tail", `tail?topic=tail/%23&after=OFFSET_FIRST&event=${eventId}`, "Place on the chain"],
       ["event", `events/${eventId}`, "Place on the chain"],
       ["subscriptions", "subscriptions", "Waiting"],
+      ["sessions", "subscriptions?list=sessions", "Filters and identifier"],
     ] as const;
+    const down = await newReceiver((_attempt, response) => response.writeHead(503).end());
+    await world.client.subscribe({ topic: "tail/#", url: down.url });
+    await world.client.publish("tail/a", "held");
+    const tail = await browser.open(view("tail?topic=tail/%23"));
+    await tail.getByText(/^Live/).waitFor();
     for (const [name, path, text] of views) {
       const ready = async (page: Page): Promise<void> => {
         await page.getByText(text).first().waitFor();
@@ -235,6 +248,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
       };
       expect(await browser.examine(view(path), { name, ready })).toEqual([]);
     }
+    await tail.context().close();
   });
 
   it("has broken no rule of its own policy, thrown no error and called no other server", () => {

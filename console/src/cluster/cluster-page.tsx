@@ -1,17 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
 import { formatCount, formatCounted, formatDuration } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
 import { Time } from "../ui/time.tsx";
-import { type Group, readCluster, type Node, type Session } from "./read-cluster.ts";
+import { type Group, readCluster, type Node } from "./read-cluster.ts";
 
 const pollMs = 3000;
 const secondMs = 1000;
 
-/** Nodes, the chains that they follow, and who is connected. */
+/** Nodes, and the chains that they follow. */
 export function ClusterPage(): ReactNode {
   const stele = useStele();
   const { data, error } = useQuery({
@@ -28,7 +29,9 @@ export function ClusterPage(): ReactNode {
             <GroupCard key={group.groupId} group={group} />
           ))}
           <NodesCard nodes={data.nodes} />
-          <SessionsCard sessions={data.sessions} hasMore={data.hasMoreSessions} />
+          <p>
+            <Link href="/subscriptions?list=sessions">Sessions of MQTT, STOMP and tails</Link>
+          </p>
         </>
       )}
     </Page>
@@ -117,50 +120,4 @@ function NodesCard({ nodes }: { readonly nodes: readonly Node[] }): ReactNode {
       </div>
     </section>
   );
-}
-
-interface SessionsProps {
-  readonly sessions: readonly Session[];
-  readonly hasMore: boolean;
-}
-
-function SessionsCard({ sessions, hasMore }: SessionsProps): ReactNode {
-  return (
-    <section className="card" aria-label="Sessions">
-      <h2>Sessions</h2>
-      {sessions.length === 0 ? <p className="quiet-text">No session of MQTT, STOMP or a tail.</p> : null}
-      {sessions.length === 0 ? null : (
-        <div className="table" role="region" aria-label="Table of sessions" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Identifier</th>
-                <th scope="col">Protocol</th>
-                <th scope="col">State</th>
-                <th scope="col">Filters</th>
-              </tr>
-            </thead>
-            <tbody>
-              {sessions.map(({ id, groupId, kind, isConnected, isSuspended, filters }) => (
-                <tr key={`${groupId} ${id}`}>
-                  <th scope="row" className="mono">
-                    {id}
-                  </th>
-                  <td>{kind}</td>
-                  <td>{stateOf(isConnected, isSuspended)}</td>
-                  <td>{filters.map(({ topic }) => topic).join(", ")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {hasMore ? <p className="note">These are the first {formatCount(sessions.length)}.</p> : null}
-    </section>
-  );
-}
-
-function stateOf(isConnected: boolean, isSuspended: boolean): string {
-  if (isSuspended) return "suspended";
-  return isConnected ? "connected" : "away";
 }

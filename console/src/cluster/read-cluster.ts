@@ -5,23 +5,19 @@ type Item<List> = List extends AsyncGenerator<infer One> ? One : never;
 type Admin = Stele["admin"];
 export type Group = Item<ReturnType<Admin["groups"]>>;
 export type Node = Item<ReturnType<Admin["nodes"]>>;
-export type Session = Item<ReturnType<Admin["sessions"]>>;
 
 export interface Cluster {
   readonly groups: readonly Group[];
   readonly nodes: readonly Node[];
-  readonly sessions: readonly Session[];
-  readonly hasMoreSessions: boolean;
 }
 
 /** Rows of a table at most. */
 const rowsMax = 200;
 
 export async function readCluster({ admin }: Stele, signal: AbortSignal): Promise<Cluster> {
-  const [groups, nodes, sessions] = await Promise.all([
+  const [groups, nodes] = await Promise.all([
     take(admin.groups({ signal }), rowsMax),
     take(admin.nodes({ signal }), rowsMax),
-    take(admin.sessions({ signal }), rowsMax),
   ]);
-  return { groups: groups.items, nodes: nodes.items, sessions: sessions.items, hasMoreSessions: sessions.hasMore };
+  return { groups: groups.items, nodes: nodes.items };
 }

@@ -33,6 +33,12 @@ export function formatAgo(iso: string): string {
   return `${formatDuration(Math.max(Date.now() - Date.parse(iso), 0))} ago`;
 }
 
+/** `in 3 minutes`, as of now; `now` for what is past. */
+export function formatIn(iso: string): string {
+  const leftMs = Date.parse(iso) - Date.now();
+  return leftMs <= 0 ? "now" : `in ${formatDuration(leftMs)}`;
+}
+
 /** `3 minutes`, in the largest unit that is whole at least once. */
 export function formatDuration(ms: number): string {
   for (const [unit, unitMs] of units) {

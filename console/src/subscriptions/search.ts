@@ -1,13 +1,19 @@
 import type { OrderTarget, Stele, SubscriptionSearch } from "@stele/client";
 import { take, type Taken } from "../lib/take.ts";
 
-/** Subscriptions that a list shows; who needs others narrows the search. */
-const shownMax = 200;
+/** Rows that a list shows; who needs others narrows the search. */
+export const shownMax = 200;
 
 type Subscriptions = ReturnType<Stele["admin"]["subscriptions"]>;
 export type ListedSubscription = Subscriptions extends AsyncGenerator<infer Item> ? Item : never;
 
-export const states = ["active", "paused", "suspended", "locked", "damaged"] as const;
+export const states = {
+  active: "active",
+  paused: "paused",
+  suspended: "suspended",
+  locked: "locked",
+  damaged: "damaged",
+};
 
 export function readSearch(search: URLSearchParams): SubscriptionSearch {
   const lagMin = search.get("lagMin");
@@ -40,5 +46,5 @@ export function findSubscriptions(
   search: SubscriptionSearch,
   signal: AbortSignal,
 ): Promise<Taken<ListedSubscription>> {
-  return take(stele.admin.subscriptions(search, { signal }), shownMax);
+  return take(stele.admin.subscriptions(search, { signal, limit: shownMax + 1 }), shownMax);
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { formatAgo, formatClock, formatTime } from "../lib/format.ts";
+import { formatAgo, formatClock, formatIn, formatTime } from "../lib/format.ts";
 
 export function Time({ iso }: { readonly iso: string }): ReactNode {
   return (
@@ -14,6 +14,15 @@ export function Ago({ iso }: { readonly iso: string }): ReactNode {
   return (
     <time dateTime={iso} title={iso}>
       {formatAgo(iso)}
+    </time>
+  );
+}
+
+/** How long it takes until then, as of the rendering. */
+export function Until({ iso }: { readonly iso: string }): ReactNode {
+  return (
+    <time dateTime={iso} title={iso}>
+      {formatIn(iso)}
     </time>
   );
 }

@@ -1,0 +1,62 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useStele } from "../broker/session-context.tsx";
+import { formatCount } from "../lib/format.ts";
+import { Failure } from "../ui/failure.tsx";
+import { CallbackTable } from "./callback-table.tsx";
+import { orderNames } from "./orders.ts";
+import { ChoiceField, CountField, SearchForm, TextField } from "./search-form.tsx";
+import { describeSearch, findSubscriptions, readSearch, states, toTarget } from "./search.ts";
+import { OrderButtons, type Orders, useOrders } from "./use-order.tsx";
+
+const pollMs = 3000;
+
+export interface ListProps {
+  readonly search: URLSearchParams;
+  readonly onSearch: (search: URLSearchParams) => void;
+}
+
+/** Callback subscriptions with their lag and their attempts. */
+export function CallbackList({ search, onSearch }: ListProps): ReactNode {
+  const stele = useStele();
+  const orders = useOrders();
+  const { data, error } = useQuery({
+    queryKey: ["subscriptions", search.toString()],
+    queryFn: ({ signal }) => findSubscriptions(stele, readSearch(search), signal),
+    refetchInterval: pollMs,
+    placeholderData: (earlier) => earlier,
+  });
+  return (
+    <>
+      <SearchForm key={search.toString()} onSearch={onSearch}>
+        <ChoiceField label="State" name="state" search={search} choices={states} />
+        <TextField label="Topic begins with" name="prefix" search={search} />
+        <TextField label="Host of the receiver" name="host" search={search} />
+        <CountField label="Events waiting, at least" name="lagMin" search={search} />
+      </SearchForm>
+      <Failure error={error} />
+      {orders.view}
+      {data === undefined || data.items.length === 0 ? null : <OrdersForAll search={search} orders={orders} />}
+      {data === undefined ? null : <CallbackTable items={data.items} orders={orders} />}
+      {data?.hasMore === true ? (
+        <p className="note">These are the first {formatCount(data.items.length)}: narrow the search to see others.</p>
+      ) : null}
+    </>
+  );
+}
+
+interface OrdersForAllProps {
+  readonly search: URLSearchParams;
+  readonly orders: Orders;
+}
+
+/** The same orders for all that the search finds, also for those that the table does not show. */
+function OrdersForAll({ search, orders }: OrdersForAllProps): ReactNode {
+  const found = readSearch(search);
+  return (
+    <div className="bar">
+      <p className="quiet-text">All that match:</p>
+      <OrderButtons orders={orders} names={orderNames} target={toTarget(found)} subject={describeSearch(found)} />
+    </div>
+  );
+}
