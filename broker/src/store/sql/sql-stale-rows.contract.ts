@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type InsertObject, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../ports/store-examples.contract.ts";
 import type { IndexedBlock } from "../../ports/store.ts";
 import type { IndexTable } from "./index-tables.ts";
-import type { SqlBackend, SqlDatabase } from "./schema.ts";
+import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
 const gamma = parseTopicName("gamma");
@@ -28,6 +28,8 @@ const blocks: readonly IndexedBlock[] = [
 const everything = { after: positionZero, upTo: endOfBlock(9), topic: undefined, batchesMax: 99, bytesMax: 1 << 30 };
 const tables = ["groups", "topics", "batches"] as const satisfies readonly IndexTable[];
 const ages = blocks.slice(1).map(({ number }) => number);
+
+type IndexRow = InsertObject<Schema, IndexTable>;
 
 /** A table of an earlier time than the others, as where a disk loses the last writes of its pages. The checksums of its rows are right. */
 export function testStaleRows(name: string, create: () => Promise<SqlBackend>): void {
@@ -53,8 +55,8 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       await store.start();
     };
     const rowsOf = async (table: IndexTable) =>
-      (await sql<Record<string, unknown>>`select * from ${sql.table(table)}`.execute(database.relaxed)).rows;
-    const replace = async (table: IndexTable, rows: readonly Record<string, unknown>[]) => {
+      (await sql<IndexRow>`select * from ${sql.table(table)}`.execute(database.relaxed)).rows;
+    const replace = async (table: IndexTable, rows: readonly IndexRow[]) => {
       await database.relaxed.deleteFrom(table).execute();
       if (rows.length > 0) await database.relaxed.insertInto(table).values(rows).execute();
     };
