@@ -45,14 +45,15 @@ it("makes proofs in the turns of the other interfaces", async () => {
   await broker.open({ topic: "a", groupId: undefined });
   const eventId = await engine.publish("a", "1");
   const gate = new Gate();
-  const hold =
-    (part: Pick<Broker, "getProof">): Broker["getProof"] =>
-    async (caller, call) => {
+  const pass =
+    <Proof>(getProof: (...call: Parameters<Broker["getProof"]>) => Promise<Proof>): typeof getProof =>
+    async (...call) => {
       await gate.pass();
-      return part.getProof(caller, call);
+      return getProof(...call);
     };
-  const operator = withCalls(running.operator, { getProof: hold(running.operator) });
-  await using server = await serve({ getProof: hold(running.calls) }, { operator });
+  const getProof = pass((...call) => running.calls.getProof(...call));
+  const operator = withCalls(running.operator, { getProof: pass((...call) => running.operator.getProof(...call)) });
+  await using server = await serve({ getProof }, { operator });
   const paths = [`${adminPath}/events/${eventId}?proof=true`, `/rest/proof?eventId=${eventId}`];
   const asked = Array.from({ length: 4 * proofsRunningMax }, () => paths.map((path) => fetch(`${server.url}${path}`)));
   await gate.untilFull(proofsRunningMax);
