@@ -82,10 +82,10 @@ export interface IndexPlan {
   readonly retained: readonly RetainedChange[];
 }
 
-/** A block does not fit the topics of the index: some of them are damaged. */
+/** A block does not fit the topics of the index: logs of earlier blocks are missing, or some topics are damaged. */
 export class UnfitBlockError extends Error {
   constructor(what: string) {
-    super(`index: ${what}`);
+    super(`index: ${what}; a node of the chain left out logs, or the index is damaged`);
     this.name = "UnfitBlockError";
   }
 }

@@ -4,17 +4,17 @@ import { UnfitBlockError } from "../index-plan.ts";
 import type { SqlDatabase } from "./schema.ts";
 
 /**
- * The chain numbers each topic's events, so a block that does not fit meets an index that is damaged. Returns the error that says so, or any other error
- * as it is. Blocks that are final come from the own chain, whose hashes were checked: then the next start builds the index anew, whatever its checks
- * find. Other chains' nodes may leave out logs.
+ * Blocks that are final come from the own chain, whose hashes were checked: one that does not fit meets an index that is damaged. Returns the error that
+ * says so; the next start builds the index anew, whatever its checks find. Any other error stays as it is: another chain's node may have left out logs,
+ * which it or another node gives at the next read.
  */
 export async function toIndexError(
   { durable, damaged }: Pick<SqlDatabase, "durable" | "damaged">,
   error: unknown,
   { groupId, isFinal }: { readonly groupId: GroupId; readonly isFinal: boolean },
 ): Promise<unknown> {
-  if (!(error instanceof UnfitBlockError)) return error;
-  if (isFinal) await spoilHead({ durable }, groupId);
+  if (!(error instanceof UnfitBlockError) || !isFinal) return error;
+  await spoilHead({ durable }, groupId);
   return damaged(error.message);
 }
 
