@@ -1,4 +1,5 @@
 import { adminOperations, adminPath } from "@stele/wire";
+import { type Dispatcher, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { clients, codes, insufficient, refused, unknown as unknownNames } from "./support/access-table.ts";
@@ -8,6 +9,8 @@ let world: AccessWorld;
 let receiver: Receiver;
 let eventId = "";
 let subscriptionId = "";
+let tail: Dispatcher.ResponseData;
+let sessionId = "";
 beforeAll(async () => {
   receiver = await startReceiver();
   world = await AccessWorld.start();
@@ -17,8 +20,14 @@ beforeAll(async () => {
   eventId = published.isGood ? (published.value as { eventId: string }).eventId : "";
   const subscribed = await door.call("subscribe", { topic: "t/#", url: `${receiver.url}?token=not-to-be-shown` });
   subscriptionId = subscribed.isGood ? String(subscribed.value) : "";
+  const headers = { authorization: `Bearer ${world.credential("client")}` };
+  tail = await request(`${world.broker.url}/tail?topic=t/a`, { headers });
+  const listing = { method: "GET", path: `${adminPath}/sessions` } as const;
+  const sessions = (await world.http("admin", world.operators).send(listing)).json() as { items: { id: string }[] };
+  sessionId = sessions.items[0]?.id ?? "";
 });
 afterAll(async () => {
+  tail.body.on("error", () => undefined).destroy(); // undici tells of each body that is cut.
   await world[Symbol.asyncDispose]();
   await receiver[Symbol.asyncDispose]();
 });
@@ -116,7 +125,8 @@ const guarded = Object.entries(adminOperations).filter(([name]) => name !== "get
 async function askApi(name: CredentialName, operation: string) {
   const { method, path } = adminOperations[operation as keyof typeof adminOperations];
   const role = operation === "getRole" ? "admin" : "set-by-api";
-  const values = { id: subscriptionId, topic: "t%2Fa", eventId, name: role };
+  const id = operation === "getSession" ? sessionId : subscriptionId;
+  const values = { id, topic: "t%2Fa", eventId, name: role, groupId: "1" };
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: keyof typeof values) => values[key]);
   const query = method !== "POST" ? "" : `?dryRun=true${path.includes("{id}") ? "" : "&all=true"}`;
   const body = bodies.find(([name]) => operation.startsWith(name))?.[1] ?? "{}";

@@ -192,7 +192,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     const page = await browser.open(view("figures"));
     await page.getByRole("img", { name: /^Events published: published .*\/s, at most (?!0\/s).*\/s$/ }).waitFor();
     await page.getByRole("img", { name: /^Memory: memory \d+ MiB/ }).waitFor();
-    expect(await page.locator("canvas").count()).toBe(6);
+    expect(await page.locator("canvas").count()).toBe(7);
     await page.context().close();
   });
 
