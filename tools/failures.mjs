@@ -1,4 +1,7 @@
-/** A line with the first line of its error for each test, suite and file that failed, and for each error outside of them. They end the output, so that its last page names them. */
+/** Characters of an error's text: enough for the last words of a process that ended. */
+const reasonLengthMax = 800;
+
+/** A line with the text of its error for each test, suite and file that failed, and for each error outside of them. They end the output, so that its last page names them. */
 export function toFailures(files, unhandled) {
   const inFiles = files.flatMap((file) => [
     ...[file, ...file.children.allSuites()].flatMap((suite) => toLines(file, suite.fullName ?? "", suite.errors())),
@@ -13,5 +16,7 @@ function toLines(file, name, errors) {
 }
 
 function toReason(error) {
-  return String(error?.message ?? error).split("\n", 1)[0];
+  const lines = String(error?.message ?? error).split("\n");
+  const text = lines.map((line) => line.trim()).filter((line) => line !== "");
+  return text.join(" | ").slice(0, reasonLengthMax);
 }

@@ -17,7 +17,7 @@ const files = {
   "file.test.js": `throw new Error("cannot be loaded");`,
 };
 
-it("names each failed test, suite and file, and errors outside of them", () => {
+it("names each failed test, suite and file with its error, and errors outside of them", () => {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const script = `
     import { startVitest } from ${JSON.stringify(import.meta.resolve("vitest/node"))};
@@ -31,6 +31,6 @@ it("names each failed test, suite and file, and errors outside of them", () => {
     "FAILED file.test.js: cannot be loaded",
     "FAILED hook.test.js > hooks: no world",
     "FAILED outside of all tests: later",
-    "FAILED test.test.js > a suite > fails: why",
+    "FAILED test.test.js > a suite > fails: why | and more",
   ]);
 }, 60_000);

@@ -13,8 +13,8 @@ import type { Send } from "./support/operated/orders.ts";
 const seeds = seedsOf("CHECKS_OPERATE_SEEDS", [20_261_123]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "3");
 const clusterRounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
-/** The longest round takes 30 s on a busy machine. */
-const timeoutMs = 240_000 + 30_000 * rounds;
+/** The longest round takes 30 s on a busy machine, and the end a few minutes. */
+const timeoutMs = 480_000 + 30_000 * rounds;
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
 const wait = { timeoutMs: 60_000 };
 

@@ -39,6 +39,8 @@ const nodeCountDefault = 3;
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
+/** Seconds between blocks after those that came too fast. */
+const slowBlockTimeS = 1;
 /** Where the chain's node is while it is down. It begins again on any free port, which nobody can have taken meanwhile. */
 const closedPort = 1;
 
@@ -184,8 +186,10 @@ export class Cluster implements AsyncDisposable {
       const saved = await height();
       await anvil.save();
       await until("blocks are made that are not saved", async () => (await height()) >= saved + lostMin);
-      // On a busy machine, anvil may have made too many blocks.
+      // No block may come between the look and the kill, however busy the machine is.
+      await anvil.request("evm_setIntervalMining", [0]);
       if ((await height()) <= saved + lostMax) break;
+      await anvil.request("evm_setIntervalMining", [slowBlockTimeS]);
     }
     await anvil.kill();
     this.#anvil = undefined;
