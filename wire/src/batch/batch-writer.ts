@@ -5,6 +5,13 @@ import { type BatchEvent, encodedBytes, writeEvent } from "./encode-events.ts";
 const frontBytes = 5;
 /** Below this size the buffer grows fourfold, above it twofold. */
 const shortBytes = 16_384;
+/** What a writer without events has; nothing but an empty list is ever written here. */
+const noEvents = new Uint8Array(frontBytes);
+/**
+ * With many topics most batches have one short event. Short buffers are parts of a shared one, since the engine takes longer for an `ArrayBuffer` of
+ * their own than all the rest of the batch takes.
+ */
+const shared = { bytes: new Uint8Array(0), at: 0, partMax: 1_024, size: 16_384 };
 
 /** Encodes a batch event by event, so that each event is written once and the caller need not keep its bytes. */
 export class BatchWriter {
@@ -13,7 +20,7 @@ export class BatchWriter {
   readonly #ends: number[];
 
   constructor() {
-    this.#writer = new RlpWriter(new Uint8Array(frontBytes));
+    this.#writer = new RlpWriter(noEvents);
     this.#writer.at = frontBytes;
     this.#ends = [];
   }
@@ -76,9 +83,20 @@ export class BatchWriter {
     if (needed <= old.length) return;
     // Size the buffer for the first event, since with many topics most batches contain one.
     const factor = old.length < shortBytes ? 4 : 2;
-    const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, factor * old.length));
+    const grown = takeBytes(this.count === 0 ? needed : Math.max(needed, factor * old.length));
     grown.set(old.subarray(0, at));
     this.#writer = new RlpWriter(grown);
     this.#writer.at = at;
   }
+}
+
+/** Bytes that no other caller has. */
+function takeBytes(length: number): Uint8Array {
+  if (length > shared.partMax) return new Uint8Array(length);
+  if (shared.at + length > shared.bytes.length) {
+    shared.bytes = new Uint8Array(shared.size);
+    shared.at = 0;
+  }
+  shared.at += length;
+  return shared.bytes.subarray(shared.at - length, shared.at);
 }

@@ -184,8 +184,8 @@ export class Inbound {
     const { extensionPrefix: prefix } = settings;
     const origin = session.originFor(topic);
     const isNamed = packet.qos === 2 && session.isStored;
-    // The bytes received belong to the socket's next read; the content outlasts it.
-    const content = new Uint8Array(packet.payload);
+    // The bytes received belong to the socket's next read; the content outlasts it. Short copies share a buffer.
+    const content = Buffer.from(packet.payload);
     return {
       topic,
       groupId,

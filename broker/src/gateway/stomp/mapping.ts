@@ -31,7 +31,7 @@ export function toPublishCall({ headers, body }: ClientFrame, prefix: string): P
   return {
     topic: requireHeader(headers, "destination"),
     groupId: findHeader(headers, "groupId"),
-    content: new Uint8Array(body),
+    content: Buffer.from(body),
     extensions: toExtensions(headers, prefix),
     mayBeEmpty: true,
     key: findHeader(headers, prefix + publishKey),
