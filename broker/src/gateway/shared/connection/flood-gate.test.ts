@@ -1,8 +1,10 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import type { Broker } from "../../../engine/broker.ts";
 import { serve } from "../../testing/serve.ts";
 import { whenClosed } from "../../testing/when-closed.ts";
+import { closeFloods } from "./flood-gate.ts";
 
 it("closes a connection that the broker does not take, unread, and serves those that it takes", async () => {
   const asked: (string | undefined)[] = [];
@@ -20,4 +22,23 @@ it("closes a connection that the broker does not take, unread, and serves those 
   isTaken = true;
   const answer = await fetch(`${server.url}/rest/exist?topic=a`);
   expect(await answer.json()).toBe(true);
+});
+
+it.each([
+  { what: "as Node is", findHandle: undefined, sockets: 1 },
+  { what: "in a version of Node without the handler that is replaced", findHandle: () => undefined, sockets: 2 },
+])("resets a connection that the broker does not take, $what, and makes a socket only where it must", async (given) => {
+  let isTaken = false;
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void socket.end("served"));
+  closeFloods(server, { mayConnect: () => isTaken }, given.findHandle);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  server.prependListener("connection", (socket) => void sockets.push(socket));
+  const { port } = server.address() as { port: number }; // TCP.
+  const [error] = (await once(connect(port, "127.0.0.1"), "error")) as [{ code: string }]; // As Node names it.
+  isTaken = true;
+  const [bytes] = (await once(connect(port, "127.0.0.1"), "data")) as [Buffer]; // As Node gives it.
+  expect([error.code, String(bytes), sockets.length]).toEqual(["ECONNRESET", "served", given.sockets]);
+  server.close();
 });
