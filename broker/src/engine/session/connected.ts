@@ -104,10 +104,16 @@ function suspendedWarning(all: readonly Session[]): string | undefined {
 }
 
 function barredWarning(all: readonly Session[]): string | undefined {
-  const barred = all.flatMap((session) => [...session.memberships.barred].map((text) => session.findFilter(text)));
-  const [first] = barred;
+  let count = 0;
+  let first: string | undefined;
+  for (const session of all) {
+    for (const text of session.memberships.barred) {
+      count += 1;
+      first ??= session.findFilter(text)?.id;
+    }
+  }
   if (first === undefined) return undefined;
-  return `${barred.length} connected shared subscriptions get nothing, for example ${first.id}: the rights of their owners no longer cover their filters; give these rights back, or unsubscribe`;
+  return `${count} connected shared subscriptions get nothing, for example ${first}: the rights of their owners no longer cover their filters; give these rights back, or unsubscribe`;
 }
 
 /** What a will takes in memory. */

@@ -1,4 +1,4 @@
-import { type Hex, isSameBytes, toHex } from "@stele/eth/node";
+import { type Hex, isSameBytes, toBuffer, toHex } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
 import type { Header } from "../endpoint/rpc.ts";
 import type { RawLog } from "./parse-log.ts";
@@ -83,7 +83,7 @@ function toLogs({ transactions }: PushedBlock, { number, hash }: Header): RawLog
     return transaction.logs.map(({ address, topics, data }, index) => ({
       address: texts.at(0, address),
       topics: topics.map((topic, place) => texts.at(1 + place, topic)),
-      data: Buffer.from(data.buffer, data.byteOffset, data.byteLength),
+      data: toBuffer(data),
       blockNumber: number,
       blockHash: hash,
       transactionHash,
