@@ -93,6 +93,11 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
       return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
     };
     await until("another node follows", async () => (await follows()) === 1, { timeoutMs: takeOverMs });
+    const history = page.getByRole("region", { name: "History" });
+    const gone = cluster.nodes[follower]?.address ?? "";
+    await history.getByText(`${gone} is gone`).waitFor();
+    await history.getByText(`took over the index of group 1 from ${gone}`).waitFor();
+    expect(await nodes(page).filter({ hasText: "group 1" }).count()).toBe(1);
     await last.goto(`${cluster.nodes[(follower + 2) % 3]?.url}/console/chain`);
     await last
       .getByRole("region", { name: "Blocks" })

@@ -222,6 +222,12 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/nodes" }, options);
   }
 
+  /** The newest changes of the cluster that the node that answers has seen since it started, newest first. */
+  async nodeHistory(options: CallOptions = {}): Promise<Open<AdminNodes["history"]>> {
+    const { history } = await this.#get<Open<AdminNodes>>("/nodes", { limit: 1 }, options);
+    return history;
+  }
+
   figures(options: CallOptions = {}): Promise<Open<AdminFigures>> {
     return this.#get("/figures", {}, options);
   }

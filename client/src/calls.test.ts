@@ -73,6 +73,7 @@ const calls: readonly (readonly [string, (stele: Stele) => Promise<unknown>])[] 
   ["GET /admin/v1/blocks", (stele) => first(stele.admin.blocks())],
   ["GET /admin/skippedEntries", (stele) => stele.admin.skippedEntries()],
   ["GET /admin/v1/nodes", (stele) => first(stele.admin.nodes())],
+  ["GET /admin/v1/nodes", (stele) => stele.admin.nodeHistory()],
   ["GET /admin/v1/roles", (stele) => first(stele.admin.roles())],
   ["PUT /admin/v1/roles/{name}", (stele) => stele.admin.setRole("{name}", [])],
   ["DELETE /admin/v1/roles/{name}", (stele) => stele.admin.deleteRole("{name}")],

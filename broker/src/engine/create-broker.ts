@@ -164,9 +164,9 @@ class Engine implements RunningBroker {
     });
     this.#cluster?.member.onHint((hint) => void (hint.kind === "session" && this.#sessions.onHint(hint.id)));
     const watch = new AccessWatch({ ...parts, access, sessions: this.#sessions, suspend: this.#suspend });
-    const [health, nodes] = [this.#health, options.cluster];
+    const [health, nodes, memberHistory] = [this.#health, options.cluster, this.#cluster?.watch.history];
     const proofs = new ProofQuery({ ...parts, events, inspectBlock: ({ id }, block) => this.inspectBlock(id, block) });
-    const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, trail, roles };
+    const operating = { ...parts, ...health, access, events, proofs, ownership, nodes, memberHistory, trail, roles };
     this.operator = createOperator({ ...operating, sessions: this.#sessions, runningOrders: this.runningOrders });
     const guarded = new GuardedBroker({
       ...serving,

@@ -1,10 +1,10 @@
-import type { Coordinator } from "../ports/coordinator.ts";
 import type { AuditTrail } from "./access/audit-trail.ts";
 import { createOrders } from "./operate/audited-orders.ts";
 import { AuditedOperator } from "./operate/audited-operator.ts";
 import { BlockFinder } from "./operate/block-finder.ts";
 import { GroupFinder, type GroupFinderOptions } from "./operate/group-finder.ts";
 import { GuardedOperator, type GuardedOperatorOptions, type Operator } from "./operate/operator.ts";
+import { NodeFinder, type NodeFinderOptions } from "./operate/node-finder.ts";
 import { Places, type PlacesOptions } from "./operate/places.ts";
 import { RoleOrders, type RoleOrdersOptions } from "./operate/role-orders.ts";
 import { SessionFinder, type SessionFinderOptions } from "./operate/session-finder.ts";
@@ -17,11 +17,12 @@ type Parts = SubscriptionFinderOptions &
   Omit<SubscriptionOperatorOptions, "places" | "listNodes"> &
   Omit<
     GuardedOperatorOptions,
-    "finder" | "groupFinder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions" | "listNodes"
+    "finder" | "groupFinder" | "nodeFinder" | "orders" | "roleOrders" | "topics" | "blocks" | "sessions"
   > &
   SessionFinderOptions &
   TopicFinderOptions &
   GroupFinderOptions &
+  NodeFinderOptions &
   PlacesOptions;
 
 interface OperatorParts extends Parts {
@@ -29,7 +30,6 @@ interface OperatorParts extends Parts {
   /** Undefined without an audit log. */
   readonly trail: AuditTrail | undefined;
   readonly roles: RoleOrdersOptions["roles"];
-  readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
 /** Builds what operators ask of the broker. */
@@ -46,7 +46,7 @@ export function createOperator(parts: OperatorParts): Operator {
     topics: new TopicFinder(parts),
     blocks: new BlockFinder(parts),
     groupFinder: new GroupFinder(parts),
-    listNodes,
+    nodeFinder: new NodeFinder(parts),
   });
   return trail === undefined ? guarded : new AuditedOperator(guarded, trail);
 }

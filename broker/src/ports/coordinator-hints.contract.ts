@@ -11,11 +11,15 @@ import {
   lastsMs,
   nodeIdOf,
 } from "./coordinator-scenario.contract.ts";
-import type { Departure, Hint } from "./coordinator.ts";
+import type { Departure, Hint, TakeOver } from "./coordinator.ts";
 import { blockOf, group, otherGroup, sessionOf, subscriptionOf } from "./store-examples.contract.ts";
 
 const first = blockOf(1);
 const hintOf = (number: number): Hint => ({ kind: "subscription", id: subscriptionOf(number).id });
+
+function takenOf(nodeId: NodeId, what: Partial<TakeOver>): Hint {
+  return { kind: "taken", nodeId, from: undefined, groupId: undefined, subscriptions: 0, ...what };
+}
 
 function goneOf(nodeId: NodeId, what: Partial<Departure>): Hint {
   return { kind: "gone", how: "left", nodeId, address: addressOf(nodeId), subscriptions: 0, groups: 0, ...what };
@@ -124,17 +128,30 @@ export function testHints(scenario: CoordinatorScenario): void {
 
     it("report balancing, members found expired, and a free lease", async () => {
       await scenario.one.balance(a);
-      await expectHeard({ kind: "nodes" });
+      await expectHeard(takenOf(a, { subscriptions: 1 }), takenOf(b, { subscriptions: 1 }), { kind: "nodes" });
       await scenario.one.balance(a);
       const lease = await scenario.one.takeLease(group, a);
       if (lease === undefined) throw new Error("the lease is not free");
       await scenario.one.releaseLease({ ...lease, epoch: 0 });
       await scenario.one.releaseLease(lease);
-      await expectHeard({ kind: "nodes" });
+      await expectHeard(takenOf(a, { groupId: group }), { kind: "nodes" });
       const { length: subscriptions } = await scenario.one.listHoldings(a);
       await scenario.expire(a, [b]);
       await scenario.one.balance(b);
-      await expectHeard(goneOf(a, { how: "expired", subscriptions }), { kind: "nodes" });
+      await expectHeard(goneOf(a, { how: "expired", subscriptions }), takenOf(b, { from: a, subscriptions }), {
+        kind: "nodes",
+      });
+    });
+
+    it("report a lease once when it is taken, with the expired node that had it", async () => {
+      await scenario.one.takeLease(group, a);
+      await scenario.one.takeLease(group, a);
+      await scenario.one.takeLease(group, b);
+      await expectHeard(takenOf(a, { groupId: group }));
+      await scenario.expire(a, [b]);
+      await scenario.one.takeLease(group, b);
+      const taken = (await listHeard()).filter(({ kind }) => kind === "taken");
+      expect(taken).toEqual([takenOf(b, { from: a, groupId: group })]);
     });
 
     it("report indexed and rolled-back blocks", async () => {

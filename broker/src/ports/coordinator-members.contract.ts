@@ -144,6 +144,19 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.takeLease(otherGroup, b)).toMatchObject({ groupId: otherGroup, nodeId: b });
     });
 
+    it("is listed while its holder is a live member", async () => {
+      expect(await scenario.other.listLeases()).toEqual([]);
+      const own = await scenario.one.takeLease(group, a);
+      const lease = await scenario.one.takeLease(otherGroup, b);
+      expect(await scenario.other.listLeases()).toEqual(
+        [own, lease].toSorted((left, right) => ((left?.groupId ?? "") < (right?.groupId ?? "") ? -1 : 1)),
+      );
+      if (lease !== undefined) await scenario.one.releaseLease(lease);
+      expect(await scenario.other.listLeases()).toEqual([own]);
+      await scenario.expire(a, [b]);
+      expect(await scenario.other.listLeases()).toEqual([]);
+    });
+
     it("goes to one of two nodes that ask at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const lease = await Promise.all([scenario.one.takeLease(group, a), scenario.other.takeLease(group, b)]);

@@ -40,6 +40,7 @@ export type Hint =
   | { readonly kind: "nodes" }
   /** A membership ended. A later hint of kind "nodes" reports the reassignment of what the member held. */
   | ({ readonly kind: "gone" } & Departure)
+  | ({ readonly kind: "taken" } & TakeOver)
   /** Nothing changed, but the index lags: this block has long been final on some node's chain. */
   | ({ readonly kind: "ahead" } & ChainAhead);
 
@@ -53,6 +54,17 @@ export interface Departure {
   readonly subscriptions: number;
   /** Number of leases. */
   readonly groups: number;
+}
+
+/** A node took what had no live owner: a group's lease, or subscriptions that `balance` assigned. */
+export interface TakeOver {
+  readonly nodeId: NodeId;
+  /** Who had it before; undefined if nobody did, or if that node released it. */
+  readonly from: NodeId | undefined;
+  /** The group of the lease; undefined for subscriptions. */
+  readonly groupId: GroupId | undefined;
+  /** Number of subscriptions; 0 for a lease. */
+  readonly subscriptions: number;
 }
 
 /** A block that is final on a node's chain, but not indexed. */
@@ -95,6 +107,8 @@ export interface Coordinator {
    * node that is not a live member.
    */
   takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined>;
+  /** The leases that live members have, by group. */
+  listLeases(): Promise<readonly GroupLease[]>;
   /** Frees a lease; does nothing if it is not the newest. */
   releaseLease(lease: GroupLease): Promise<void>;
   /** Notifies the holder of a group's lease that its chain may lag. */

@@ -6,7 +6,7 @@ import type { SessionClaim, SessionClaimed, SessionStore, StoredSession } from "
 import { claimOf, filterOf, idOf, position, will } from "./session-examples.contract.ts";
 import { testShares } from "./share-store.contract.ts";
 import type { Store } from "./store.ts";
-import { everyByte, group, hashOf, history, otherGroup } from "./store-examples.contract.ts";
+import { everyByte, group, hashOf, history, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
 /** The guarantees of the SessionStore port. `create` returns an empty store that is not started. */
 export function testSessionStore(name: string, create: () => Promise<Store>): void {
@@ -24,6 +24,7 @@ export function testSessionStore(name: string, create: () => Promise<Store>): vo
     describe("what is due", () => testDue(() => store.sessions));
     describe("rolling back", () => testRollBack(() => store));
     describe("shares", () => testShares(() => store));
+    describe("owners", () => testOwners(() => store));
   });
 }
 
@@ -248,5 +249,27 @@ function testRollBack(store: () => Store): void {
       taken: toPosition(0, 0),
     });
     expect((await sessions.findSession(other.id))?.session).toEqual(other);
+  });
+}
+
+function testOwners(store: () => Store): void {
+  it("counts subscriptions in any state, and sessions with a connection, by owner", async () => {
+    const { sessions } = store();
+    const [one, other] = ["node-1" as NodeId, "node-2" as NodeId];
+    expect(await store().countOwned()).toEqual([]);
+    await store().insertSubscription(subscriptionOf(1, { owner: one }), 0);
+    await store().insertSubscription(subscriptionOf(2, { owner: one, state: "suspended" }), 0);
+    await store().insertSubscription(subscriptionOf(3), 0);
+    await begin(sessions, { owner: one });
+    await begin(sessions, { newId: idOf(2), key: "second", owner: other });
+    const gone = await begin(sessions, { newId: idOf(3), key: "third", owner: other });
+    await sessions.detachSession(gone, gone);
+    expect(new Set(await store().countOwned())).toEqual(
+      new Set([
+        { owner: one, subscriptions: 2, sessions: 1 },
+        { owner: other, subscriptions: 0, sessions: 1 },
+        { owner: undefined, subscriptions: 1, sessions: 0 },
+      ]),
+    );
   });
 }

@@ -2,6 +2,7 @@ import type { DeadLetter } from "../domain/dead-letter.ts";
 import type { Event, EventBatch } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { NameRange } from "../domain/name-range.ts";
+import type { NodeId } from "../domain/node.ts";
 import type { PendingEvents } from "../domain/pending-events.ts";
 import type { Position } from "../domain/position.ts";
 import type { OverQuota, StoredQuota } from "../domain/quota.ts";
@@ -244,6 +245,15 @@ export interface HeldCount {
   readonly count: number;
 }
 
+/** What a node owns; without an owner, what no node does, or the process that has the store alone. */
+export interface OwnedCount {
+  readonly owner: NodeId | undefined;
+  /** In any state. */
+  readonly subscriptions: number;
+  /** Those with a connection. */
+  readonly sessions: number;
+}
+
 /** Maximum number of blocks that an {@link IndexDamagedError} names. */
 export const damagedBlocksMax = 64;
 
@@ -340,6 +350,8 @@ export interface Store extends PublishKeys {
   countSubscriptions(): Promise<number>;
   /** Subscriptions that are not active, by group and state. Reads an index entry of each. */
   countHeld(): Promise<readonly HeldCount[]>;
+  /** Subscriptions and stored sessions by their owners, in any order. Reads an index entry of each. */
+  countOwned(): Promise<readonly OwnedCount[]>;
   /** Number of subscriptions whose url leads to a receiver (see findReceiver). */
   countSubscriptionsTo(receiver: string): Promise<number>;
   /**

@@ -16,3 +16,21 @@ export function hintsOfMoved(moved: readonly Moved[]): readonly Hint[] {
   const isForAll = moved.length > namedMax || moved.some(({ owner }) => owner === undefined);
   return isForAll ? [{ kind: "nodes" }] : moved.map(({ id }) => ({ kind: "subscription", id }));
 }
+
+/** A subscription without a live owner that was assigned to a node. */
+export interface Reassigned {
+  readonly from: NodeId | undefined;
+  readonly to: NodeId;
+}
+
+/** One hint for each pair of nodes. */
+export function hintsOfTaken(reassigned: readonly Reassigned[]): readonly Hint[] {
+  const counts = new Map<string, Reassigned & { readonly subscriptions: number }>();
+  for (const { from, to } of reassigned) {
+    const key = `${from} ${to}`;
+    counts.set(key, { from, to, subscriptions: (counts.get(key)?.subscriptions ?? 0) + 1 });
+  }
+  return [...counts.values()].map(({ from, to, subscriptions }) => {
+    return { kind: "taken", nodeId: to, from, groupId: undefined, subscriptions };
+  });
+}

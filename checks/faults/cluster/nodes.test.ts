@@ -1,6 +1,9 @@
-import { describe, it } from "vitest";
+import { AdminClient } from "@stele/client/admin";
+import { describe, expect, it } from "vitest";
+import type { ClusterNode } from "../../harness/cluster-node.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
+import type { ClusterScenario } from "../support/cluster-scenario.ts";
 import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
@@ -36,6 +39,8 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
         return found !== undefined && found !== follower && found;
       });
       await scenario.untilNotifiedOfMore();
+      await scenario.untilEven();
+      await expectTakenOver(scenario, { next, from: follower });
       // Again, with one node left.
       await scenario.harm(() => next.kill());
       await scenario.untilNotifiedOfMore();
@@ -44,3 +49,30 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
     timeoutMs,
   );
 });
+
+/** The working nodes show the roles of both, and who took over what from the killed one. */
+async function expectTakenOver(
+  scenario: ClusterScenario,
+  { next, from }: { readonly next: ClusterNode; readonly from: ClusterNode },
+): Promise<void> {
+  const working = scenario.nodes.filter((node) => node !== from);
+  for (const { url } of working) {
+    const admin = new AdminClient({ url });
+    const nodes = await until("the counts of the nodes are young", async () => {
+      const listed = [];
+      for await (const node of admin.nodes()) listed.push(node);
+      const sum = listed.reduce((count, { roles }) => count + roles.subscriptions, 0);
+      return sum === scenario.subscriptions.length && listed;
+    });
+    expect(new Map(nodes.map(({ address, roles }) => [address, roles.follows]))).toEqual(
+      new Map(working.map(({ address }) => [address, address === next.address ? ["1"] : []])),
+    );
+    const changes = (await admin.nodeHistory()).map(({ at: _at, ...change }) => change);
+    expect(changes).toContainEqual({ what: "gone", node: from.address });
+    expect(changes).toContainEqual({ what: "took-over", node: next.address, groupId: "1", from: from.address });
+    const taken = changes.filter(({ what, from: former, groupId }) => {
+      return what === "took-over" && former === from.address && groupId === undefined;
+    });
+    expect(taken.reduce((sum, { subscriptions = 0 }) => sum + subscriptions, 0)).toBeGreaterThan(0);
+  }
+}

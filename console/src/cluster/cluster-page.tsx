@@ -6,8 +6,9 @@ import { formatCount, formatCounted, formatDuration } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
-import { Time } from "../ui/time.tsx";
-import { type Group, readCluster, type Node } from "./read-cluster.ts";
+import { HistoryCard } from "./history-card.tsx";
+import { NodesCard } from "./nodes-card.tsx";
+import { type Group, readCluster } from "./read-cluster.ts";
 
 const pollMs = 3000;
 const secondMs = 1000;
@@ -29,6 +30,7 @@ export function ClusterPage(): ReactNode {
             <GroupCard key={group.groupId} group={group} />
           ))}
           <NodesCard nodes={data.nodes} />
+          <HistoryCard history={data.history} />
           <p>
             <Link href="/subscriptions?list=sessions">Sessions of MQTT, STOMP and tails</Link>
           </p>
@@ -89,35 +91,4 @@ function toChainFacts(chain: Group["chain"] = {}): Readonly<Record<string, React
 function describeLag({ events, seconds }: NonNullable<Group["lag"]>): string {
   const age = seconds === undefined ? "" : `, the oldest for ${formatDuration(seconds * secondMs)}`;
   return events === 0 ? "none" : `${formatCounted(events, "event")}${age}`;
-}
-
-function NodesCard({ nodes }: { readonly nodes: readonly Node[] }): ReactNode {
-  return (
-    <section className="card" aria-label="Nodes">
-      <h2>Nodes</h2>
-      <div className="table" role="region" aria-label="Table of nodes" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Address</th>
-              <th scope="col">Member since</th>
-              <th scope="col">Identifier</th>
-            </tr>
-          </thead>
-          <tbody>
-            {nodes.map(({ id, address, joinedAt, isOwn }) => (
-              <tr key={id ?? "own"}>
-                <th scope="row">
-                  {address ?? "a single process"}{" "}
-                  {isOwn ? <span className="badge badge-active">answers you</span> : null}
-                </th>
-                <td>{joinedAt === undefined ? "–" : <Time iso={joinedAt} />}</td>
-                <td className="mono">{id ?? "–"}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
-  );
 }

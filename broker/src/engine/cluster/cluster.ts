@@ -17,6 +17,7 @@ import { Balancer } from "./balancer.ts";
 import { Claims } from "./claims.ts";
 import { ClusterMember, type ClusterMemberOptions } from "./cluster-member.ts";
 import { Deliveries } from "./deliveries.ts";
+import { MemberWatch } from "./member-watch.ts";
 
 export interface ClusterDependencies extends Pick<ClusterMemberOptions, "onMembershipEnded"> {
   readonly coordinator: Coordinator;
@@ -39,6 +40,7 @@ export class Cluster {
   readonly member: ClusterMember;
   readonly deliveries: Deliveries;
   readonly claims: Claims;
+  readonly watch: MemberWatch;
   readonly #balancer: Balancer;
 
   constructor(options: ClusterDependencies) {
@@ -46,6 +48,7 @@ export class Cluster {
     const own = { ...options, member: this.member };
     this.deliveries = new Deliveries(own);
     this.claims = new Claims({ ...own, deliveries: this.deliveries });
+    this.watch = new MemberWatch(own);
     this.#balancer = new Balancer(own);
   }
 
@@ -53,6 +56,7 @@ export class Cluster {
   start(): void {
     this.deliveries.start();
     this.#balancer.start();
+    this.watch.start();
     this.member.start();
   }
 
@@ -75,6 +79,7 @@ export class Cluster {
   /** Ends the membership. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#balancer.stop();
+    this.watch.stop();
     await this.member.stop(signal);
   }
 

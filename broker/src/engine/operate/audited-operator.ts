@@ -11,7 +11,7 @@ import type {
   BlockView,
   EventsCall,
   GroupView,
-  NodeView,
+  NodePage,
   OrderCall,
   OrderResult,
   Page,
@@ -116,7 +116,7 @@ export class AuditedOperator implements Operator {
     return this.#look(audited, () => this.#calls.listBlocks(caller, groupId, page));
   }
 
-  listNodes(caller: Caller, page: PageCall): Promise<Page<NodeView>> {
+  listNodes(caller: Caller, page: PageCall): Promise<NodePage> {
     return this.#look({ caller, action: "list nodes" }, () => this.#calls.listNodes(caller, page));
   }
 

@@ -2,6 +2,7 @@ import type { EventId } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
 import type { DeliveryOptionsCall } from "../../domain/delivery-options.ts";
 import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
 import type { SessionProtocol, Subscription, SubscriptionState, WebhookFormat } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
@@ -9,6 +10,7 @@ import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
 import type { LedgerStanding } from "../../ports/ledger-standing.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
+import type { SeenMemberChange } from "../member-history.ts";
 import type { SeenRollBack } from "../roll-back-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Concerned } from "./concerned.ts";
@@ -225,6 +227,21 @@ export interface NodeView {
   readonly joinedAt: number | undefined;
   /** Whether it answers this call. */
   readonly isOwn: boolean;
+  readonly roles: NodeRoles;
+}
+
+export interface NodeRoles {
+  /** Groups whose index it writes. */
+  readonly follows: readonly GroupId[];
+  /** Callback subscriptions that it owns, in any state. */
+  readonly subscriptions: number;
+  /** Sessions with a connection to it: the stored ones, and those of the node that answers that are not stored. */
+  readonly sessions: number;
+}
+
+export interface NodePage extends Page<NodeView> {
+  /** The newest changes that this node has seen since it started, newest first. */
+  readonly history: readonly SeenMemberChange[];
 }
 
 /** Which sessions a call concerns, as the client wrote it; what is undefined does not matter. */

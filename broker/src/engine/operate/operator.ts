@@ -6,8 +6,7 @@ import type { Topic } from "../../domain/topic.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Role } from "../access/role-table.ts";
-import type { EventCall, NodeHealth } from "../broker.ts";
-import type { ClusterNode } from "../../domain/node.ts";
+import type { EventCall } from "../broker.ts";
 import type { SkippedEntry } from "../../ports/store.ts";
 import type { Groups } from "../group.ts";
 import type { PlacedEvent, PlacedProof } from "../placed-event.ts";
@@ -20,7 +19,7 @@ import type {
   EventsCall,
   GroupView,
   ListedSubscription,
-  NodeView,
+  NodePage,
   OrderCall,
   OrderResult,
   Page,
@@ -33,6 +32,7 @@ import type {
   TopicsCall,
 } from "./calls.ts";
 import type { GroupFinder } from "./group-finder.ts";
+import type { NodeFinder } from "./node-finder.ts";
 import type { Orders } from "./audited-orders.ts";
 import { asksForSecret, withMadeSecret } from "./made-secret.ts";
 import { pausesFor } from "./caller-pauses.ts";
@@ -67,7 +67,7 @@ export interface Operator {
   /** Blocks that have events, the newest first. */
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>>;
   /** By address. */
-  listNodes(caller: Caller, page: PageCall): Promise<Page<NodeView>>;
+  listNodes(caller: Caller, page: PageCall): Promise<NodePage>;
   /** Of this node, the oldest first. */
   listFigures(caller: Caller): readonly Figure[];
   listRoles(caller: Caller, page: PageCall): Promise<Page<Role>>;
@@ -92,9 +92,7 @@ export interface GuardedOperatorOptions {
   readonly proofs: Pick<ProofQuery, "get">;
   readonly figures: Figures;
   readonly groupFinder: GroupFinder;
-  readonly nodeHealth: () => NodeHealth | undefined;
-  /** Undefined where this process has the store alone. */
-  readonly listNodes: (() => Promise<readonly ClusterNode[]>) | undefined;
+  readonly nodeFinder: NodeFinder;
 }
 
 /** Orders of one call that are carried out at once. */
@@ -202,16 +200,9 @@ export class GuardedOperator implements Operator {
     return this.#options.blocks.list(groupId, { ...page, slices: this.#pausesFor(caller) });
   }
 
-  async listNodes(caller: Caller, { after = "", limit }: PageCall): Promise<Page<NodeView>> {
+  async listNodes(caller: Caller, page: PageCall): Promise<NodePage> {
     this.#authorize(caller);
-    const { listNodes, nodeHealth } = this.#options;
-    const alone = { id: undefined, address: undefined, joinedAt: undefined, isOwn: true };
-    if (listNodes === undefined) return { items: after === "" ? [alone] : [], next: undefined };
-    const own = nodeHealth()?.address;
-    const left = (await listNodes()).filter(({ address }) => address > after);
-    const page = left.toSorted((one, other) => (one.address < other.address ? -1 : 1)).slice(0, limit);
-    const next = page.length < left.length ? page.at(-1)?.address : undefined;
-    return { items: page.map((node) => ({ ...node, isOwn: node.address === own })), next };
+    return this.#options.nodeFinder.list(page);
   }
 
   listFigures(caller: Caller): readonly Figure[] {

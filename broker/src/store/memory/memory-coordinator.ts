@@ -16,7 +16,7 @@ import {
   movesMax,
   type SubscriptionKey,
 } from "../../ports/coordinator.ts";
-import { hintsOfMoved } from "../hints.ts";
+import { hintsOfMoved, hintsOfTaken, type Reassigned } from "../hints.ts";
 import { MemoryHints } from "./memory-hints.ts";
 import { MemoryMembers } from "./memory-members.ts";
 
@@ -88,7 +88,15 @@ export class MemoryCoordinator implements Coordinator {
     if (this.#members.isLive(lease?.nodeId)) return undefined;
     const epoch = (lease?.epoch ?? 0) + 1;
     this.#leases.set(groupId, { nodeId, epoch });
+    this.tell({ kind: "taken", nodeId, from: lease?.nodeId, groupId, subscriptions: 0 });
     return { groupId, nodeId, epoch };
+  }
+
+  async listLeases(): Promise<readonly GroupLease[]> {
+    const held = [...this.#leases].flatMap(([groupId, { nodeId, epoch }]) =>
+      this.#members.isLive(nodeId) ? [{ groupId, nodeId, epoch }] : [],
+    );
+    return held.toSorted((left, right) => (left.groupId < right.groupId ? -1 : 1));
   }
 
   async releaseLease(lease: GroupLease): Promise<void> {
@@ -240,13 +248,18 @@ export class MemoryCoordinator implements Coordinator {
 
   #giveOut({ gifts }: BalancePlan): number {
     let given = 0;
+    const moves: Reassigned[] = [];
     for (const { groupId, state, to, count } of gifts) {
       const orphans = this.#callbacks().filter(
         (one) => one.groupId === groupId && one.state === state && !this.#members.isLive(one.owner),
       );
-      for (const orphan of orphans.slice(0, count)) this.#give(orphan, to);
+      for (const orphan of orphans.slice(0, count)) {
+        this.#give(orphan, to);
+        moves.push({ from: orphan.owner, to });
+      }
       given += count;
     }
+    for (const hint of hintsOfTaken(moves)) this.tell(hint);
     return given;
   }
 

@@ -55,6 +55,12 @@ export class MemorySessions implements SessionStore, ShareStore {
     return this.#kept.get(id)?.session.epoch;
   }
 
+  /** One for each session with a connection. */
+  ownersOfConnected(): readonly (NodeId | undefined)[] {
+    const connected = [...this.#kept.values()].filter(({ session }) => session.detachedAt === undefined);
+    return connected.map(({ session }) => session.owner);
+  }
+
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
     const kept = [...this.#kept.values()].find(({ session }) => nameOf(session) === nameOf(claim));
     const former = kept?.session;

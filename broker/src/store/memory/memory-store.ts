@@ -1,5 +1,6 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { OverQuota, StoredQuota } from "../../domain/quota.ts";
@@ -29,6 +30,7 @@ import type {
   HeldCount,
   IndexHead,
   InsertOutcome,
+  OwnedCount,
   Progress,
   RetainedEvent,
   RetainedPage,
@@ -217,6 +219,14 @@ export class MemoryStore extends MemoryGroups implements Store {
     return [...counts.values()];
   }
 
+  async countOwned(): Promise<readonly OwnedCount[]> {
+    const subscriptions = [...this.#subscriptions.values()].map(({ owner }) => owner);
+    const sessions = this.sessions.ownersOfConnected();
+    return [...new Set([...subscriptions, ...sessions])].map((owner) => {
+      return { owner, subscriptions: countOf(subscriptions, owner), sessions: countOf(sessions, owner) };
+    });
+  }
+
   async countSubscriptionsTo(receiver: string): Promise<number> {
     return this.#countsByReceiver.get(receiver) ?? 0;
   }
@@ -361,4 +371,8 @@ export class MemoryStore extends MemoryGroups implements Store {
 function isFurther(row: Progress, known: Subscription): boolean {
   if (known.cursor !== row.cursor) return known.cursor < row.cursor;
   return known.failedMs < row.failedMs || known.failingSince < row.failingSince || known.retryAt < row.retryAt;
+}
+
+function countOf(owners: readonly (NodeId | undefined)[], owner: NodeId | undefined): number {
+  return owners.filter((one) => one === owner).length;
 }

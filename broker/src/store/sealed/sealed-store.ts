@@ -178,6 +178,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     measureTopic: (groupId, stretch) => store.measureTopic(groupId, stretch),
     countSubscriptions: () => store.countSubscriptions(),
     countHeld: () => store.countHeld(),
+    countOwned: () => store.countOwned(),
     countSubscriptionsTo: (receiver) => store.countSubscriptionsTo(receiver),
     setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),
     deleteSubscription: (key) => store.deleteSubscription(key),

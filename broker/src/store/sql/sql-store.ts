@@ -32,6 +32,7 @@ import type {
   HeldCount,
   IndexHead,
   InsertOutcome,
+  OwnedCount,
   Progress,
   RetainedEvent,
   RetainedPage,
@@ -48,6 +49,7 @@ import type {
   TopicPlace,
 } from "../../ports/store.ts";
 import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
+import { countOwned } from "./count-owned.ts";
 import { dropDamagedLetters } from "./check-dead-letters.ts";
 import { emptyDamagedIndex } from "./check-index.ts";
 import type { IndexFinding } from "./index-tables.ts";
@@ -271,6 +273,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async countHeld(): Promise<readonly HeldCount[]> {
     return this.#parts().subscriptions.countHeld();
+  }
+
+  async countOwned(): Promise<readonly OwnedCount[]> {
+    return countOwned(this.#parts().database.relaxed);
   }
 
   async countSubscriptionsTo(receiver: string): Promise<number> {

@@ -221,7 +221,7 @@ const named = {
       result: adminSkippedPageSchema,
     },
   ),
-  listNodes: list("/nodes", "The nodes that are members.", {
+  listNodes: list("/nodes", "The nodes that are members, with their roles, and the newest changes of the cluster.", {
     query: z.strictObject(wholePaging),
     result: adminNodePageSchema,
   }),

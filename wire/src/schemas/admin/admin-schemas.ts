@@ -331,8 +331,39 @@ const nodeSchema = z.strictObject({
   address: z.string().optional(),
   joinedAt: time.optional(),
   isOwn: z.boolean().describe("Whether it answers this call."),
+  roles: z.strictObject({
+    follows: z.array(z.string()).describe("Groups whose index it writes."),
+    subscriptions: z.int().describe("Callback subscriptions that it owns, in any state, as of a few seconds ago."),
+    sessions: z
+      .int()
+      .describe(
+        "Sessions with a connection to it, as of a few seconds ago. Those that are not stored are counted for the node that answers.",
+      ),
+  }),
 });
-export const adminNodePageSchema = pageOf(nodeSchema, "AdminNodes");
+
+const memberChangeSchema = z.strictObject({
+  at: time.describe("When the node that answers saw it."),
+  node: z.string().describe("Its address; its identifier if the node that answers never saw the address."),
+  what: z
+    .enum(["joined", "left", "gone", "took-over"])
+    .describe("`gone`: it did not renew its membership in time, as after a kill."),
+  groupId: z.string().optional().describe("The group whose index it took over."),
+  subscriptions: z.int().optional().describe("How many callback subscriptions it took over."),
+  from: z.string().optional().describe("The node that had them; absent if that is not known."),
+});
+
+export const adminNodePageSchema = z
+  .strictObject({
+    items: z.array(nodeSchema),
+    next,
+    history: z
+      .array(memberChangeSchema)
+      .describe(
+        "The newest changes of the cluster that the node that answers has seen since it started, newest first; at most 100. Empty for a single process.",
+      ),
+  })
+  .meta({ title: "AdminNodes" });
 export type AdminNodes = z.output<typeof adminNodePageSchema>;
 
 const percentiles = z.strictObject({ p50: z.number(), p95: z.number(), p99: z.number() });

@@ -192,7 +192,10 @@ describe("reads", () => {
     expect((await call("GET", "/blocks?limit=1")).body).toMatchObject({
       items: [{ isCut: false, batches: [{ topic: "together", firstSequence: 4, count: 1 }] }],
     });
-    expect((await call("GET", "/nodes?limit=1")).body).toEqual({ items: [{ isOwn: true }] });
+    expect((await call("GET", "/nodes?limit=1")).body).toEqual({
+      items: [{ isOwn: true, roles: { follows: ["1"], subscriptions: 2, sessions: 1 } }],
+      history: [],
+    });
     expect((await call("GET", "/figures")).body).toMatchObject({ intervalMs: 5_000 });
   });
 });

@@ -26,6 +26,7 @@ import type {
   BlockView,
   GroupView,
   ListedSubscription,
+  NodePage,
   NodeView,
   OrderResult,
   SessionView,
@@ -222,12 +223,28 @@ export function toBlock({ block, isCut, batches }: BlockView): AdminBlock {
   };
 }
 
-export function toNode({ id, address, joinedAt, isOwn }: NodeView): AdminNodes["items"][number] {
+export function toNodePage({ items, next, history }: NodePage): AdminNodes {
+  return { items: items.map(toNode), ...(next !== undefined && { next }), history: history.map(toMemberChange) };
+}
+
+function toNode({ id, address, joinedAt, isOwn, roles }: NodeView): AdminNodes["items"][number] {
   return {
     ...(id !== undefined && { id }),
     ...(address !== undefined && { address }),
     ...(joinedAt !== undefined && { joinedAt: toTime(joinedAt) }),
     isOwn,
+    roles: { ...roles, follows: [...roles.follows] },
+  };
+}
+
+function toMemberChange({ at, node, what, groupId, subscriptions, from }: NodePage["history"][number]) {
+  return {
+    at: toTime(at),
+    node,
+    what,
+    ...(groupId !== undefined && { groupId }),
+    ...(subscriptions !== undefined && { subscriptions }),
+    ...(from !== undefined && { from }),
   };
 }
 

@@ -33,7 +33,7 @@ import {
   toEvent,
   toFigures,
   toGroup,
-  toNode,
+  toNodePage,
   toOrderResult,
   toRole,
   toSession,
@@ -100,8 +100,7 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
     toPage(await operator.listSkippedEntries(caller, nameOf(params, "groupId"), pageOf(query)), toSkipped),
   listBlocks: async ({ operator, caller, query }) =>
     toPage(await operator.listBlocks(caller, query.groupId, pageOf(query)), toBlock),
-  listNodes: async ({ operator, caller, query }) =>
-    toPage(await operator.listNodes(caller, wholePageOf(query)), toNode),
+  listNodes: async ({ operator, caller, query }) => toNodePage(await operator.listNodes(caller, wholePageOf(query))),
   listRoles: async ({ operator, caller, query }) => toPage(await operator.listRoles(caller, pageOf(query)), toRole),
   getRole: async ({ operator, caller, params }) => toRole(await operator.getRole(caller, nameOf(params, "name"))),
   setRole: async ({ operator, caller, params, body: { rules = [] } }) =>

@@ -3,6 +3,7 @@ import { type Gift, planBalance, type Request, type SubscriptionCount } from "..
 import { webhookFormats } from "../../../../domain/subscription.ts";
 import type { NodeId } from "../../../../domain/node.ts";
 import { giftsMax, movesMax } from "../../../../ports/coordinator.ts";
+import { hintsOfTaken } from "../../../hints.ts";
 import { nextEpochCheckSql } from "../../row-checksums.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
@@ -19,6 +20,7 @@ const nothing: Moves = { given: 0, asked: 0 };
 interface Move {
   readonly id: string;
   readonly epoch: number;
+  readonly from: NodeId | undefined;
   readonly to: NodeId;
 }
 
@@ -88,10 +90,10 @@ async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promis
   const requests = await chooseSettled(transaction, plan.requests);
   const give = sql`owner = given.node_id, epoch = kept.epoch + 1, wanted_by = null,
     progress_check = kept.progress_check + ${nextEpochCheckSql(sql`kept.epoch`)}`;
-  return {
-    given: await change(transaction, gifts, give),
-    asked: await change(transaction, requests, sql`wanted_by = given.node_id`),
-  };
+  const given = await change(transaction, gifts, give);
+  const asked = await change(transaction, requests, sql`wanted_by = given.node_id`);
+  await tell(transaction, hintsOfTaken(given));
+  return { given: given.length, asked: asked.length };
 }
 
 async function count(transaction: Transaction<Schema>): Promise<readonly SubscriptionCount[]> {
@@ -152,7 +154,7 @@ interface Wanted {
 function candidates(transaction: Transaction<Schema>, { groupId, state, countMax }: Wanted) {
   return transaction
     .selectFrom("subscriptions")
-    .select(["id", "epoch"])
+    .select(["id", "epoch", "owner"])
     .where("group_id", "=", groupId)
     .where("state", "=", state)
     .where("interface_type", "in", webhookFormats)
@@ -180,26 +182,27 @@ function lotsOf<Planned extends Gift | Request>(
 }
 
 function assign(
-  rows: readonly Pick<Move, "id" | "epoch">[],
+  rows: readonly Pick<SubscriptionTable, "id" | "epoch" | "owner">[],
   planned: readonly Pick<Gift, "to" | "count">[],
 ): readonly Move[] {
   const takers = planned.flatMap(({ to, count }) => Array.from({ length: count }, () => to));
-  return rows.flatMap((row, index) => {
+  return rows.flatMap(({ id, epoch, owner }, index) => {
     const to = takers[index];
-    return to === undefined ? [] : [{ ...row, to }];
+    const from = (owner ?? undefined) as NodeId | undefined; // As it was written.
+    return to === undefined ? [] : [{ id, epoch, from, to }];
   });
 }
 
-/** Skips subscriptions whose owner changed since, as their epoch shows. Returns how many it changed. */
+/** Skips subscriptions whose owner changed since, as their epoch shows. Returns the moves that it made. */
 async function change(
   transaction: Transaction<Schema>,
   moves: readonly Move[],
   setting: RawBuilder<unknown>,
-): Promise<number> {
+): Promise<readonly Move[]> {
   const ordered = moves.toSorted((left, right) => (left.id < right.id ? -1 : 1)); // In the order in which all transactions lock them.
-  let changed = 0;
+  const changed: Move[] = [];
   for (let start = 0; start < ordered.length; start += movesMax) {
-    changed += await changePage(transaction, ordered.slice(start, start + movesMax), setting);
+    changed.push(...(await changePage(transaction, ordered.slice(start, start + movesMax), setting)));
   }
   return changed;
 }
@@ -208,11 +211,11 @@ async function changePage(
   transaction: Transaction<Schema>,
   moves: readonly Move[],
   setting: RawBuilder<unknown>,
-): Promise<number> {
+): Promise<readonly Move[]> {
   const ids = moves.map(({ id }) => id);
   const epochs = moves.map(({ epoch }) => epoch);
   const nodes = moves.map(({ to }) => to);
-  const changed = await sql`
+  const { rows } = await sql<Pick<Move, "id">>`
     with given as materialized (
       select * from unnest(${ids}::text[], ${epochs}::bigint[], ${nodes}::text[]) as given (id, epoch, node_id)
     ),
@@ -221,6 +224,8 @@ async function changePage(
       order by kept.id for no key update of kept
     )
     update subscriptions as kept set ${setting} from given join held on held.id = given.id
-    where kept.id = given.id and kept.epoch = given.epoch`.execute(transaction);
-  return Number(changed.numAffectedRows ?? 0n);
+    where kept.id = given.id and kept.epoch = given.epoch
+    returning kept.id`.execute(transaction);
+  const changed = new Set(rows.map(({ id }) => id));
+  return moves.filter(({ id }) => changed.has(id));
 }

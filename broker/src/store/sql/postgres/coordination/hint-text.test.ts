@@ -10,6 +10,8 @@ describe("parseHint", () => {
     { kind: "subscription", id: subscriptionOf(1).id },
     { kind: "ahead", groupId: parseGroupId("1"), blockNumber: 7 },
     { kind: "gone", how: "left", nodeId: "x", address: "a:1", subscriptions: 0, groups: 2 },
+    { kind: "taken", nodeId: "x", from: "y", subscriptions: 3 },
+    { kind: "taken", nodeId: "x", groupId: parseGroupId("1"), subscriptions: 0 },
   ])("gives back %j", (hint) => {
     expect(parseHint(JSON.stringify(hint))).toEqual(hint);
   });
@@ -38,6 +40,10 @@ describe("parseHint", () => {
     '{"kind":"gone","how":"died","nodeId":"x","address":"a:1","subscriptions":0,"groups":0}',
     '{"kind":"gone","how":"left","nodeId":"x","address":"a:1","subscriptions":-1,"groups":0}',
     '{"kind":"gone","how":"left","nodeId":"x","subscriptions":0,"groups":0}',
+    '{"kind":"taken","from":"y","subscriptions":3}',
+    '{"kind":"taken","nodeId":"x","from":7,"subscriptions":3}',
+    '{"kind":"taken","nodeId":"x","groupId":"a b","subscriptions":0}',
+    '{"kind":"taken","nodeId":"x"}',
     '{"kind":"subscription"}',
     '{"kind":"subscription","id":"x"}',
   ])("knows that %j is none", (text) => {

@@ -3,7 +3,7 @@ import { type GroupId, parseGroupId } from "../../../../domain/group-id.ts";
 import type { NodeId } from "../../../../domain/node.ts";
 import { parseAnySubscriptionId } from "../../../../domain/subscription.ts";
 import type { SessionId } from "../../../../ports/session-store.ts";
-import type { Departure, Hint } from "../../../../ports/coordinator.ts";
+import type { Departure, Hint, TakeOver } from "../../../../ports/coordinator.ts";
 import type { Schema } from "../../schema.ts";
 import { hintChannel } from "../sharing.ts";
 
@@ -28,6 +28,7 @@ function toHint(value: unknown): Hint | undefined {
   if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
   if (value.kind === "nodes") return { kind: "nodes" };
   if (value.kind === "gone") return toDeparture(value);
+  if (value.kind === "taken") return toTakeOver(value);
   if ("groupId" in value && typeof value.groupId === "string") return toGroupHint(value, parseGroupId(value.groupId));
   if (value.kind === "subscription" && "id" in value && typeof value.id === "string") {
     return { kind: "subscription", id: parseAnySubscriptionId(value.id) };
@@ -51,6 +52,19 @@ function toDeparture(value: object): Hint | undefined {
   if (typeof nodeId !== "string" || typeof address !== "string") return undefined;
   if (!isCount(subscriptions) || !isCount(groups)) return undefined;
   return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Only compared and logged.
+}
+
+/** @throws BrokerError where the group's identifier is malformed. */
+function toTakeOver(value: object): Hint | undefined {
+  const { nodeId, from, groupId, subscriptions } = value as { readonly [Name in keyof TakeOver]?: unknown };
+  if (typeof nodeId !== "string" || !isOptionalText(from) || !isOptionalText(groupId)) return undefined;
+  if (!isCount(subscriptions)) return undefined;
+  const nodes = { nodeId: nodeId as NodeId, from: from as NodeId | undefined }; // Only compared and shown.
+  return { kind: "taken", ...nodes, groupId: groupId === undefined ? undefined : parseGroupId(groupId), subscriptions };
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === "string";
 }
 
 function isCount(value: unknown): value is number {

@@ -25,6 +25,14 @@ export class Leases {
     return this.#queries.transaction().execute(async (transaction) => take(transaction, groupId, nodeId));
   }
 
+  async list(): Promise<readonly GroupLease[]> {
+    const rows = await this.#held.orderBy(sql`group_leases.group_id collate "C"`).execute();
+    return rows.flatMap(({ group_id, node_id, epoch }) => {
+      const groupId = group_id as GroupId; // Written below.
+      return node_id === null ? [] : [{ groupId, nodeId: node_id as NodeId, epoch }];
+    });
+  }
+
   async release({ groupId, nodeId, epoch }: GroupLease): Promise<void> {
     await this.#queries.transaction().execute(async (transaction) => {
       const { numUpdatedRows } = await transaction
@@ -73,14 +81,17 @@ export class Leases {
     return rows.map(({ sender }) => sender as Address); // Written above.
   }
 
-  async #findHeld(groupId: GroupId): Promise<Pick<GroupLeaseTable, "epoch" | "node_id"> | undefined> {
+  async #findHeld(groupId: GroupId): Promise<GroupLeaseTable | undefined> {
+    return this.#held.where("group_leases.group_id", "=", groupId).executeTakeFirst();
+  }
+
+  /** The leases of live members. */
+  get #held() {
     return this.#queries
       .selectFrom("group_leases")
       .innerJoin("nodes", "nodes.node_id", "group_leases.node_id")
-      .select(["group_leases.node_id", "group_leases.epoch"])
-      .where("group_leases.group_id", "=", groupId)
-      .where(isLive(sql.ref("nodes.expires_at")))
-      .executeTakeFirst();
+      .select(["group_leases.group_id", "group_leases.node_id", "group_leases.epoch"])
+      .where(isLive(sql.ref("nodes.expires_at")));
   }
 }
 
@@ -107,5 +118,7 @@ async function take(
   const epoch = lease.epoch + 1;
   const changing = transaction.updateTable("group_leases").set({ node_id: nodeId, epoch });
   await changing.where("group_id", "=", groupId).execute();
+  const from = (lease.node_id ?? undefined) as NodeId | undefined; // Written here.
+  await tell(transaction, [{ kind: "taken", nodeId, from, groupId, subscriptions: 0 }]);
   return { groupId, nodeId, epoch };
 }

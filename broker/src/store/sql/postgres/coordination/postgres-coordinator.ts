@@ -103,6 +103,10 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#leases.take(groupId, nodeId);
   }
 
+  async listLeases(): Promise<readonly GroupLease[]> {
+    return this.#leases.list();
+  }
+
   async releaseLease(lease: GroupLease): Promise<void> {
     return this.#leases.release(lease);
   }

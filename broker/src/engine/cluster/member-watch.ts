@@ -1,0 +1,100 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator, Departure, Hint, TakeOver } from "../../ports/coordinator.ts";
+import type { EngineLimits } from "../limits.ts";
+import { MemberHistory } from "../member-history.ts";
+import type { Member } from "./member.ts";
+import { Recurrence } from "./recurrence.ts";
+
+export interface MemberWatchOptions {
+  readonly coordinator: Pick<Coordinator, "listNodes" | "listLeases">;
+  readonly member: Member;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/** Notes which nodes join and end, and what they take over from one another. */
+export class MemberWatch {
+  readonly history: MemberHistory;
+  readonly #options: MemberWatchOptions;
+  readonly #recurrence: Recurrence;
+  readonly #stopping = new AbortController();
+  /** The newest holder of each lease. */
+  readonly #holders = new Map<GroupId, NodeId>();
+  /** Undefined before the first look: the nodes that it finds joined earlier. */
+  #members: Set<NodeId> | undefined;
+  #unlisten = (): void => {};
+
+  constructor(options: MemberWatchOptions) {
+    this.#options = options;
+    this.history = new MemberHistory(options.clock);
+    const { balanceEveryMs: everyMs, claimPollMs: restMs } = options.limits;
+    this.#recurrence = new Recurrence({ ...options, everyMs, restMs, failed: "nodes not listed, trying again" });
+  }
+
+  start(): void {
+    this.#unlisten = this.#options.member.onHint((hint) => this.#hear(hint));
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#unlisten();
+    this.#stopping.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const membership = await this.#options.member.membership(signal);
+      if (membership === undefined) return;
+      const both = AbortSignal.any([signal, membership.ended]);
+      await this.#recurrence.run(() => this.#look(membership.nodeId), both);
+    }
+  }
+
+  async #look(own: NodeId): Promise<void> {
+    const { coordinator } = this.#options;
+    if (this.#members === undefined) this.#learn(await coordinator.listLeases());
+    const nodes = await coordinator.listNodes();
+    const former = this.#members;
+    for (const { id, address } of nodes) {
+      this.history.name(id, address);
+      const isNew = former === undefined ? id === own : !former.has(id) && !this.history.hasEnded(id);
+      if (isNew) this.history.note({ what: "joined", nodeId: id });
+    }
+    const ids = new Set(nodes.map(({ id }) => id));
+    for (const id of former ?? []) if (!ids.has(id)) this.history.note({ what: "gone", nodeId: id });
+    this.#members = ids;
+  }
+
+  #learn(leases: Awaited<ReturnType<Coordinator["listLeases"]>>): void {
+    for (const { groupId, nodeId } of leases) if (!this.#holders.has(groupId)) this.#holders.set(groupId, nodeId);
+  }
+
+  #hear(hint: Hint): void {
+    if (hint.kind === "nodes") this.#recurrence.ask();
+    if (hint.kind === "gone") this.#onGone(hint);
+    if (hint.kind === "taken") this.#onTaken(hint);
+  }
+
+  /** A look may have missed the node already. */
+  #onGone({ how, nodeId, address }: Departure): void {
+    this.history.name(nodeId, address);
+    if (this.#members?.delete(nodeId) !== true) return;
+    this.history.note({ what: how === "left" ? "left" : "gone", nodeId });
+  }
+
+  /** A lease that its holder released names no former holder: it is the one that this node saw last. */
+  #onTaken({ nodeId, from, groupId, subscriptions }: TakeOver): void {
+    if (groupId === undefined) {
+      this.history.note({ what: "took-over", nodeId, from, subscriptions });
+      return;
+    }
+    const former = from ?? this.#holders.get(groupId);
+    this.#holders.set(groupId, nodeId);
+    if (former !== nodeId) this.history.note({ what: "took-over", nodeId, from: former, groupId });
+  }
+}

@@ -1,0 +1,70 @@
+import type { GroupId } from "../domain/group-id.ts";
+import type { NodeId } from "../domain/node.ts";
+import type { Clock } from "../ports/clock.ts";
+
+/** Changes of the cluster that this node remembers; the oldest make room. */
+const changesKeptMax = 100;
+
+/** Nodes whose addresses it remembers; those that were members longest ago make room. */
+const addressesKeptMax = 1_000;
+
+/** A node joined, left, or is gone since it did not renew its membership; or it took over what another one had. */
+export interface MemberChange {
+  readonly what: "joined" | "left" | "gone" | "took-over";
+  readonly nodeId: NodeId;
+  /** Who had it; undefined if that is not known. */
+  readonly from?: NodeId | undefined;
+  /** The group whose index it took over. */
+  readonly groupId?: GroupId | undefined;
+  /** How many subscriptions it took over. */
+  readonly subscriptions?: number | undefined;
+}
+
+/** A change with the addresses of the nodes, or their identifiers where this node never saw the address. */
+export interface SeenMemberChange extends Omit<MemberChange, "nodeId" | "from"> {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly node: string;
+  readonly from: string | undefined;
+}
+
+/** The newest changes of the cluster that this node has seen since it started. */
+export class MemberHistory {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #addresses = new Map<NodeId, string>();
+  #changes: readonly (MemberChange & { readonly at: number })[] = [];
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /** Remembers the address of a node for changes noted before and after. */
+  name(nodeId: NodeId, address: string): void {
+    this.#addresses.delete(nodeId);
+    this.#addresses.set(nodeId, address);
+    const [oldest] = this.#addresses.keys();
+    if (this.#addresses.size > addressesKeptMax && oldest !== undefined) this.#addresses.delete(oldest);
+  }
+
+  note(change: MemberChange): void {
+    this.#changes = [{ at: this.#clock.now(), ...change }, ...this.#changes].slice(0, changesKeptMax);
+  }
+
+  /** Whether the end of this membership is among the changes. */
+  hasEnded(nodeId: NodeId): boolean {
+    return this.#changes.some(({ what, nodeId: id }) => id === nodeId && (what === "left" || what === "gone"));
+  }
+
+  /** Newest first. */
+  list(): readonly SeenMemberChange[] {
+    return this.#changes.map(({ nodeId, from, ...rest }) => ({
+      ...rest,
+      node: this.#nameOf(nodeId),
+      from: from && this.#nameOf(from),
+    }));
+  }
+
+  #nameOf(nodeId: NodeId): string {
+    return this.#addresses.get(nodeId) ?? nodeId;
+  }
+}
