@@ -2,6 +2,7 @@ import { errorCatalogue, type ErrorName } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
+import { type Logger, silentLogger } from "../../lib/logger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -202,12 +203,22 @@ describe("redeliver", () => {
 });
 
 describe("discard", () => {
-  it("removes one or all, and delivers none", async () => {
-    const id = await withLetters();
+  it("removes one or all, delivers none, and logs what it removed", async () => {
+    const lines: unknown[] = [];
+    const info: Logger["info"] = (message, fields) => void lines.push([message, fields]);
+    const logger: Logger = { ...silentLogger, info, child: () => logger };
+    const id = await withLetters({ logger });
+    lines.length = 0;
     const [first] = await letters(id);
     expect(await order(id, { kind: "discard", eventId: first?.eventId }, true)).toEqual({ id, events: 1 });
+    expect(lines).toEqual([]);
     expect(await order(id, { kind: "discard", eventId: first?.eventId })).toMatchObject({ events: 1 });
     expect(await order(id, discard)).toEqual({ id, events: 2, letters: { left: 0 } });
     expect([attempted(), await letters(id)]).toEqual([[], []]);
+    const message = "dead letters discarded";
+    expect(lines).toEqual([
+      [message, { subscriptionId: id, events: 1, eventId: first?.eventId }],
+      [message, { subscriptionId: id, events: 2 }],
+    ]);
   });
 });

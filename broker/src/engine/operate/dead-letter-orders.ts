@@ -84,7 +84,7 @@ export class DeadLetterOrders {
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
-      const { events, failure } = await (order.kind === "discard" ? this.#discard(due) : this.#redeliver(due, run));
+      const { events, failure } = await (order.kind === "discard" ? this.#discard(id, due) : this.#redeliver(due, run));
       const left = await this.#options.store.deadLetters.count(id);
       return { id, events, letters: { left, ...(failure && { failure }) } };
     } finally {
@@ -92,11 +92,14 @@ export class DeadLetterOrders {
     }
   }
 
-  async #discard(due: readonly DeadLetter[]): Promise<Done> {
+  async #discard(id: SubscriptionId, due: readonly DeadLetter[]): Promise<Done> {
     const taking = await this.#findTaking();
     if (taking !== undefined && (await this.#isAnyTaken(due, taking))) throw anotherRuns();
     const events = await this.#options.store.deadLetters.remove(due);
     this.#options.metrics.deadLetters("discarded", events);
+    const [first] = due;
+    const eventId = due.length === 1 ? first?.eventId : undefined;
+    this.#options.logger.info("dead letters discarded", { subscriptionId: id, events, ...(eventId && { eventId }) });
     return { events };
   }
 
