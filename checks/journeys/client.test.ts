@@ -165,6 +165,22 @@ describe("calls", () => {
     expect(ids).toEqual([id]);
     await expect(stele.admin.subscription("nothing")).rejects.toMatchObject({ code: 100505 });
   });
+
+  it("shows one session, and the skipped entries of a group", async () => {
+    const stele = client();
+    await stele.open("watched");
+    const tail = stele.subscribe("watched");
+    await tail.opened();
+    const sessions = [];
+    for await (const session of stele.admin.sessions({ kind: "Tail" })) sessions.push(session);
+    const own = sessions.find(({ filters }) => filters.some(({ topic }) => topic === "watched"));
+    expect(await stele.admin.session(own?.id ?? "none")).toEqual(own);
+    tail.close();
+    const unknown = "00000000-0000-4000-8000-000000000000";
+    await expect(stele.admin.session(unknown)).rejects.toMatchObject({ code: 100508 });
+    expect(await stele.admin.skippedEntriesOf("1").next()).toMatchObject({ done: true });
+    await expect(stele.admin.skippedEntriesOf("none").next()).rejects.toMatchObject({ code: 200211 });
+  });
 });
 
 describe("a tail", () => {

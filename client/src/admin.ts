@@ -9,6 +9,7 @@ import type {
   AdminNodes,
   AdminRole,
   AdminSession,
+  AdminSkipped,
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,
@@ -32,6 +33,7 @@ export type {
   AdminGroups,
   AdminNodes,
   AdminSession,
+  AdminSkipped,
   AdminSubscription,
   AdminSubscriptionDetails,
   AdminTopic,
@@ -162,6 +164,10 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/sessions", query: { ...search, limit } }, options);
   }
 
+  session(id: string, options: CallOptions = {}): Promise<Open<AdminSession>> {
+    return this.#get(`/sessions/${encodeURIComponent(id)}`, {}, options);
+  }
+
   topics({
     groupId,
     ...options
@@ -195,6 +201,15 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/groups" }, options);
   }
 
+  /** Entries on the chain that the index of a group skipped, the newest first, page by page. */
+  skippedEntriesOf(
+    groupId: string,
+    { limit, ...options }: CallOptions & Paging = {},
+  ): AsyncGenerator<Open<AdminSkipped>> {
+    const path = `/groups/${encodeURIComponent(groupId)}/skipped-entries`;
+    return this.#pages({ method: "GET", path, query: { limit } }, options);
+  }
+
   /** Blocks that have events, with their batches, the newest first. */
   blocks({
     below,
@@ -205,7 +220,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/blocks", query }, options);
   }
 
-  /** Entries on the chain that the index of a group skipped, the newest first; at most 10,000. */
+  /** The same in one listing, by the call of REST: of the group that the options name, at most 10,000. */
   async skippedEntries({
     limit,
     ...options
