@@ -11,9 +11,9 @@ export interface LastAttempt {
  * the last acknowledgement.
  */
 export function lastAttemptOf(
-  item: Pick<ListedSubscription, "lastAttempt" | "failing" | "notified" | "notifiedAt">,
+  item: Pick<ListedSubscription, "lastAttempt" | "failing" | "notifiedAt">,
 ): LastAttempt | undefined {
-  const { lastAttempt, failing, notified, notifiedAt } = item;
-  if (lastAttempt !== undefined && (notified === 0 || lastAttempt.at >= notifiedAt)) return lastAttempt;
-  return failing === undefined && notified > 0 ? { outcome: "accepted", at: notifiedAt } : lastAttempt;
+  const { lastAttempt, failing, notifiedAt } = item;
+  if (lastAttempt !== undefined && (notifiedAt === undefined || lastAttempt.at >= notifiedAt)) return lastAttempt;
+  return failing === undefined && notifiedAt !== undefined ? { outcome: "accepted", at: notifiedAt } : lastAttempt;
 }

@@ -56,7 +56,7 @@ function StateCard({ subscription }: { readonly subscription: Subscription }): R
           Waiting: formatCounted(lag, "event"),
           "Oldest waits since": waitingSince && <Ago iso={waitingSince} />,
           Acknowledged: notified === 0 ? "nothing yet" : formatCounted(notified, "event"),
-          "Last acknowledged": notified === 0 ? undefined : <Ago iso={notifiedAt} />,
+          "Last acknowledged": notifiedAt && <Ago iso={notifiedAt} />,
           "Failing since": failing && <Ago iso={failing.since} />,
           "Failed attempts": failing && formatCount(failing.attempts),
           "Next attempt": nextAttemptAt && <Time iso={nextAttemptAt} />,

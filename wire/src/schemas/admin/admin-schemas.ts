@@ -56,7 +56,7 @@ const subscriptionFields = {
   cursorBlock: z.int().describe("Block of the cursor."),
   lag: z.int().describe("Matching events after the cursor."),
   notified: z.int().describe("Matching events acknowledged."),
-  notifiedAt: time.describe("Of the latest acknowledgement; before the first, when it was made."),
+  notifiedAt: time.optional().describe("Of the latest acknowledgement; absent while `notified` is 0."),
   createdAt: time,
   failing: failingSchema.optional().describe("Absent while the receiver works."),
   waitingSince: time

@@ -116,6 +116,10 @@ describe("reads", () => {
     const lastAttempt = { at: time, outcome: "failed", reason: "answered 500" };
     expect(rest.body["items"]).toMatchObject([{ waitingSince: time, nextAttemptAt: time, lastAttempt }]);
     expect(rest.body["next"]).toBeUndefined();
+    const [own, failing] = [body["items"], rest.body["items"]].flat();
+    expect(own).toMatchObject({ notified: 2, notifiedAt: time });
+    expect(failing).toMatchObject({ notified: 0 });
+    expect(failing).not.toHaveProperty("notifiedAt");
   });
 
   it("shows one with its attempts, and no secret", async () => {

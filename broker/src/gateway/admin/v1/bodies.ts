@@ -74,7 +74,7 @@ function toFields({ subscription, lag, node, waitingSince, nextAttemptAt }: List
     cursorBlock: blockOf(cursor),
     lag,
     notified: subscription.notifiedCount,
-    notifiedAt: toTime(subscription.notifiedAt),
+    ...(subscription.notifiedCount > 0 && { notifiedAt: toTime(subscription.notifiedAt) }),
     createdAt: toTime(subscription.createdAt),
     ...(failingSince > 0 && { failing }),
     ...(waitingSince !== undefined && { waitingSince: toTime(waitingSince) }),
