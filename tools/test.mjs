@@ -22,6 +22,10 @@ if (findBinaries() === undefined) reportMissing("PostgreSQL", { package: "postgr
 if (spawnSync("strace", ["-V"]).error !== undefined) {
   reportMissing("strace", { package: "strace", variable: "CHECKS_STRACE" });
 }
+for (const shell of ["fish", "zsh"]) {
+  if (spawnSync(shell, ["--version"]).error === undefined) continue;
+  reportMissing(shell, { package: shell, variable: `CHECKS_${shell.toUpperCase()}` });
+}
 if (spawnSync("mosquitto_pub", ["--help"]).error !== undefined) {
   reportMissing("mosquitto_pub", { package: "mosquitto-clients", variable: "CHECKS_MOSQUITTO" });
 }

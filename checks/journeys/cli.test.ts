@@ -213,42 +213,6 @@ async function runTail(
   return ended;
 }
 
-describe("stele completion", () => {
-  it.each(["bash", "zsh", "fish"])("prints a script for %s", async (shell) => {
-    const { code, stdout } = await run(["completion", shell]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("--dry-run");
-  });
-
-  it("completes commands, flags and their values in bash", async () => {
-    const cases = [
-      ["subs re", "resume retry replay redeliver"],
-      ["key ''", "create list revoke"],
-      ["role s", "show set"],
-      ["verify --re", "--remember --registry"],
-      ["start --mqtt-po", "--mqtt-port"],
-      ["start --log-format ''", "auto json text"],
-      ["key create --princ", "--principal"],
-      ["backup ./there --data-", "--data-dir"],
-      ["scrub -o ''", "table json ndjson"],
-      ["restore --output n", "ndjson"],
-      ["tail -o ''", "table json ndjson"],
-      ["tail 'a/#' --format ''", "interface cloudevents"],
-      ["tail --url ''", ""],
-      ["completion ''", "bash zsh fish --help"],
-      ["topics list --output j", "json"],
-    ] as const;
-    const calls = cases.map(([line]) => `complete_line ${line}`);
-    // An empty word has all flags behind the actions of a command.
-    const script = `source <(node "$0" completion bash)
-      complete_line() { COMP_WORDS=(stele "$@"); COMP_CWORD=$#; _stele; echo "\${COMPREPLY[@]}"; }
-      ${calls.join("\n")}`;
-    const { stdout } = await runProcess([], { program: ["bash", "-c", script, mainFile] });
-    const offered = stdout.split("\n").map((words) => words.split(" --output")[0]);
-    expect(cases.map(([line], index) => [line, offered[index]])).toEqual(cases);
-  });
-});
-
 describe("stele context", () => {
   it("gives the other commands their address and key, which goes nowhere else", async () => {
     const keys: (string | undefined)[] = [];

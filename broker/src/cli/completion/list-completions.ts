@@ -2,10 +2,18 @@ import type { Command, Option } from "commander";
 import { type BrokerCommand, brokerCommands } from "../broker-commands.ts";
 import type { SettingFlag } from "../broker-settings.ts";
 
+/** A word in the place of the names of the contexts, which a shell asks for when it completes. */
+export const contextNames = "<contexts>";
+
+/** A line for a shell: the names of the contexts. */
+export const listContexts = "stele context list 2>/dev/null </dev/null | sed '1d;s/ .*//'";
+
 /** What may follow the words of a command. All texts are ours: letters, digits and hyphens. */
 export interface Completion {
   /** Names of the command and those above it: empty for the program itself. */
   readonly path: readonly string[];
+  /** Names of the commands below it. */
+  readonly commands: readonly string[];
   readonly words: readonly string[];
   /** What may follow a flag with a value: nothing for one that takes any value. */
   readonly values: ReadonlyMap<string, readonly string[]>;
@@ -22,20 +30,29 @@ interface Place {
 }
 
 function listBelow(command: Command, { path, settings }: Place): readonly Completion[] {
-  const [name = ""] = path;
-  const brokerCommand = path.length === 1 && Object.hasOwn(brokerCommands, name) ? brokerCommands[name] : undefined;
-  const own =
-    brokerCommand === undefined ? ofCommand(command, path) : ofBrokerCommand(brokerCommand, { path, settings });
+  const [name = "start"] = path;
+  const brokerCommand = path.length <= 1 && Object.hasOwn(brokerCommands, name) ? brokerCommands[name] : undefined;
+  const ofBroker = brokerCommand && ofBrokerCommand(brokerCommand, { path, settings });
+  const own = ofCommand(command, path);
   const below = command.commands.flatMap((child) => listBelow(child, { path: [...path, child.name()], settings }));
-  return [own, ...below];
+  const known = ofBroker !== undefined && path.length === 0 ? join(own, ofBroker) : (ofBroker ?? own);
+  return [known, ...below];
+}
+
+/** The program without a command starts a broker, so it has the flags of both. */
+function join(own: Completion, ofBroker: Completion): Completion {
+  const words = [...new Set([...own.words, ...ofBroker.words])];
+  return { ...own, words, values: new Map([...own.values, ...ofBroker.values]) };
 }
 
 function ofCommand(command: Command, path: readonly string[]): Completion {
-  const { options } = command;
-  const names = command.commands.map((child) => child.name());
-  const choices = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  const { options, registeredArguments } = command;
+  const commands = command.commands.map((child) => child.name());
+  const choices = registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  const contexts = path[0] === "context" && registeredArguments.length > 0 ? [contextNames] : [];
   const flags = options.flatMap(({ long }) => long ?? []);
-  return { path, words: [...names, ...choices, ...flags, "--help"], values: new Map(options.flatMap(toValues)) };
+  const words = [...commands, ...choices, ...contexts, ...flags, "--help"];
+  return { path, commands, words, values: new Map(options.flatMap(toValues)) };
 }
 
 function toValues({
@@ -45,14 +62,25 @@ function toValues({
   argChoices = [],
 }: Option): readonly (readonly [string, readonly string[]])[] {
   if (!required) return [];
-  return [short, long].flatMap((name) => (name === undefined ? [] : [[name, argChoices] as const]));
+  const choices = long === "--context" ? [contextNames] : argChoices;
+  return [short, long].flatMap((name) => (name === undefined ? [] : [[name, choices] as const]));
 }
 
 function ofBrokerCommand({ actions = [], flags, takesSettings }: BrokerCommand, { path, settings }: Place): Completion {
   const all = takesSettings ? [...flags, ...settings] : flags;
   return {
     path,
+    commands: [],
     words: [...actions, ...all.map(({ name }) => name).filter((name) => name.startsWith("--")), "--help"],
-    values: new Map(all.flatMap(({ name, choices }) => (choices === undefined ? [] : [[name, choices] as const]))),
+    values: new Map(
+      all.flatMap((flag) => {
+        const choices = choicesOf(flag);
+        return choices === undefined ? [] : [[flag.name, choices] as const];
+      }),
+    ),
   };
+}
+
+function choicesOf({ name, choices }: SettingFlag): readonly string[] | undefined {
+  return name === "--context" ? [contextNames] : choices;
 }

@@ -1,11 +1,11 @@
-import type { Completion } from "./list-completions.ts";
+import { type Completion, contextNames, listContexts } from "./list-completions.ts";
 
-/** A function for bash. It tries the longest command first. Where it offers nothing, the shell offers files. */
+/** A function for bash, and for zsh, which takes the length of a part of a list only from an arithmetic expansion. It tries the longest command first. Where it offers nothing, the shell offers files. */
 export function toBashFunction(completions: readonly Completion[]): string {
   const cases = completions.toSorted((left, right) => right.path.length - left.path.length).map(toCase);
   return [
     "_stele() {",
-    `  local words line="\${COMP_WORDS[*]:1:COMP_CWORD-1} " previous="\${COMP_WORDS[COMP_CWORD-1]}"`,
+    `  local words line="\${COMP_WORDS[*]:1:$((COMP_CWORD-1))} " previous="\${COMP_WORDS[COMP_CWORD-1]}"`,
     '  case "$line" in',
     ...cases,
     "  esac",
@@ -17,9 +17,11 @@ export function toBashFunction(completions: readonly Completion[]): string {
 
 function toCase({ path, words, values }: Completion): string {
   const pattern = path.length === 0 ? "*" : `"${path.join(" ")} "*`;
-  const choices = [...namesByChoices(values)].map(([list, names]) => `      ${names.join("|")}) words="${list}" ;;`);
+  const choices = [...namesByChoices(values)].map(
+    ([list, names]) => `      ${names.join("|")}) words="${toText(list)}" ;;`,
+  );
   return [
-    `    ${pattern}) words="${words.join(" ")}"`,
+    `    ${pattern}) words="${toText(words.join(" "))}"`,
     ...(choices.length === 0 ? [] : ['      case "$previous" in', ...choices, "      esac"]),
     "      ;;",
   ].join("\n");
@@ -33,4 +35,8 @@ function namesByChoices(values: Completion["values"]): ReadonlyMap<string, reado
     names.set(list, [...(names.get(list) ?? []), name]);
   }
   return names;
+}
+
+function toText(words: string): string {
+  return words.replace(contextNames, `$(${listContexts})`);
 }

@@ -1,14 +1,20 @@
-import type { Completion } from "./list-completions.ts";
+import { type Completion, contextNames, listContexts } from "./list-completions.ts";
 
 /** Lines for fish: one for the words of a command, and one for each flag with a value. */
-export function toFishLines({ path, words, values }: Completion): string {
-  const condition =
-    path.length === 0
-      ? "__fish_use_subcommand"
-      : path.map((name) => `__fish_seen_subcommand_from ${name}`).join("; and ");
-  const begin = `complete -c stele -n '${condition}'`;
+export function toFishLines(completion: Completion): string {
+  const { commands, words, values } = completion;
+  const begin = `complete -c stele -n '${toCondition(completion)}'`;
   const flags = [...values].map(([name, choices]) => `${begin} ${toFlag(name)}${toChoices(choices)}\n`);
-  return `${begin} -a '${words.join(" ")}'\n${flags.join("")}`;
+  const takesFiles = commands.length === 0 && !words.includes(contextNames);
+  return `${begin}${takesFiles ? "" : " -f"} -a ${toList(words)}\n${flags.join("")}`;
+}
+
+/** In the place of a command, and of none below it. */
+function toCondition({ path, commands }: Completion): string {
+  if (path.length === 0) return "__fish_use_subcommand";
+  const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
+  const below = commands.length === 0 ? [] : [`not __fish_seen_subcommand_from ${commands.join(" ")}`];
+  return [...seen, ...below].join("; and ");
 }
 
 function toFlag(name: string): string {
@@ -17,5 +23,11 @@ function toFlag(name: string): string {
 
 /** A flag that takes any value may name a file. */
 function toChoices(choices: readonly string[]): string {
-  return choices.length === 0 ? " -r" : ` -x -a '${choices.join(" ")}'`;
+  return choices.length === 0 ? " -r" : ` -x -a ${toList(choices)}`;
+}
+
+/** Fish carries out what stands in parentheses when it completes. */
+function toList(words: readonly string[]): string {
+  const text = words.join(" ").replace(contextNames, `(${listContexts})`);
+  return `'${text.replaceAll("'", "\\'")}'`;
 }
