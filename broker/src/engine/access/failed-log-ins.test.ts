@@ -1,7 +1,14 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type LogFields, silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
-import { addressesMax, FailedLogIns, floodConnectionsMax, heldMs, heldPerAddressMax } from "./failed-log-ins.ts";
+import {
+  addressesMax,
+  FailedLogIns,
+  floodConnectionsMax,
+  heldMs,
+  heldPerAddressMax,
+  toNetwork,
+} from "./failed-log-ins.ts";
 
 let clock: VirtualClock;
 let lines: (LogFields | undefined)[];
@@ -98,6 +105,28 @@ it("counts a /64 of IPv6 as one address", () => {
   expect(note("2001:db8:1:2:3:4:5:6")).toBeInstanceOf(Promise);
   expect(note("2001:db8:1:3::1")).toBeUndefined();
   expect([note("::1"), note("::ffff:10.0.0.9")]).toEqual([undefined, undefined]);
+});
+
+it.each([
+  ["2001:db8:1::1", "2001:db8:1:0::"],
+  ["2001:db8:1::b:c:d", "2001:db8:1:0::"],
+  ["2001:db8:1:0:a:b:c:d", "2001:db8:1:0::"],
+  ["2001:db8::a:b:c:d", "2001:db8:0:0::"],
+  ["2001:db8::3:a:b:c:d", "2001:db8:0:3::"],
+  ["::3:a:b:c:d", "0:0:0:3::"],
+  ["2001:db8::", "2001:db8:0:0::"],
+  ["::1", "::1"],
+  ["::", "::"],
+  ["::ffff:10.0.0.9", "::ffff:10.0.0.9"],
+  ["10.0.0.9", "10.0.0.9"],
+  ["", ""],
+])("the network of %j is %j, wherever zeros are left out", (address, network) => {
+  expect(toNetwork(address)).toBe(network);
+});
+
+it("counts a /64 of IPv6 whose last group is zero as one address", () => {
+  for (let host = 1; host <= 20; host += 1) void note(`2001:db8:1::${host}:1`);
+  expect(note("2001:db8:1::3:5:6")).toBeInstanceOf(Promise);
 });
 
 it("remembers a bounded number of addresses", () => {

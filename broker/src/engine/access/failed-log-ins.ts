@@ -132,10 +132,16 @@ export class FailedLogIns {
   }
 }
 
-/** Whoever has one address of IPv6 has all of its /64. */
+/** Groups of an IPv6 address, and how many of them name its network. */
+const groupsOfAddress = 8;
+const groupsOfNetwork = 4;
+
+/** Whoever has one address of IPv6 has all of its /64. `::` may stand for a part of the network as well. */
 export function toNetwork(address: string): string {
   if (!address.includes(":") || address.includes(".")) return address;
-  const [front = "", back] = address.split("::");
-  const groups = front.split(":").slice(0, 4);
-  return back === undefined || groups.length === 4 ? `${groups.join(":")}::` : address;
+  const [front = [], back = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array.from({ length: Math.max(0, groupsOfAddress - front.length - back.length) }, () => "0");
+  const network = [...front, ...zeros, ...back].slice(0, groupsOfNetwork);
+  // Loopback and unspecified addresses share a network with nobody else.
+  return network.every((group) => group === "0") ? address : `${network.join(":")}::`;
 }
