@@ -80,6 +80,16 @@ test("admin is given by a rule without a filter, for the whole broker by one wit
   expect(asks([allow(undefined, "admin")], "admin")).toBe(true);
 });
 
+test("a denial of admin for one group denies the whole broker and that group, and one with a filter everything", () => {
+  const whole = { groupId: undefined, topic: undefined };
+  const ofGroup = [allow(undefined, "admin"), { ...deny(undefined, "admin"), groupId: "2" }];
+  expect(isAllowed(bindRules(ofGroup, acme), "admin", whole)).toBe(false);
+  expect([asksIn("1", ofGroup, ["admin"]), asksIn("2", ofGroup, ["admin"])]).toEqual([true, false]);
+  const ofTopics = [allow(undefined, "admin", "publish"), deny("x/#", "admin", "publish")]; // As a token may bring them.
+  expect(isAllowed(bindRules(ofTopics, acme), "admin", whole)).toBe(false);
+  expect([asks(ofTopics, "admin"), asks(ofTopics, "publish", "y")]).toEqual([false, true]);
+});
+
 describe("variables", () => {
   const rules = [allow("${tenant}/${principal}/#", "publish")];
   it("stand for the tenant and the name of the principal", () => {

@@ -94,8 +94,12 @@ function contains(rule: BoundRule, { action, groupId, topic, filter }: Asked): b
   return filter !== undefined && coversFilter(rule.filter, filter);
 }
 
-/** Where the scope names no topic or no group, a denial of some does not count: those are asked for again by name. */
-function touches(rule: BoundRule, { groupId, topic, filter }: Asked): boolean {
+/**
+ * Where the scope names no topic or no group, a denial of some does not count: those are asked for again by name. `admin` is never asked for again, so
+ * any denial counts that is not of another group.
+ */
+function touches(rule: BoundRule, { action, groupId, topic, filter }: Asked): boolean {
+  if (action === "admin") return rule.groupId === undefined || groupId === undefined || rule.groupId === groupId;
   if (rule.groupId !== undefined && rule.groupId !== groupId) return false;
   if (rule.filter === undefined) return true;
   if (topic === undefined) return false;
