@@ -26,6 +26,14 @@ export interface Named {
   readonly topic?: string | undefined;
 }
 
+/** A subscription, or a filter of a session, that a caller asks to remove by its identifier. */
+export interface Removable {
+  readonly owner: string | undefined;
+  readonly groupId: string;
+  /** Undefined where it is not known, because its row is damaged. */
+  readonly filter: TopicFilter | undefined;
+}
+
 /** The whole broker. */
 const everything = { groupId: undefined, topic: undefined };
 
@@ -198,6 +206,13 @@ export class Access {
   /** @throws BrokerError 100702 unless the caller {@link owns} it. */
   checkOwner(caller: Caller, owner: string | undefined): void {
     if (!this.owns(caller, owner)) throw new BrokerError("accessDenied", { details: "it is somebody else's" });
+  }
+
+  /** Whether the caller {@link owns} a subscription. @throws BrokerError 100702 where it does, and its rules let it end none with that filter. */
+  mayRemove(caller: Caller, { owner, groupId, filter }: Removable): boolean {
+    if (!this.owns(caller, owner)) return false;
+    this.authorizeFound(caller, "unsubscribe", { groupId, topic: filter });
+    return true;
   }
 
   /**

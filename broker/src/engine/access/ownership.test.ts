@@ -18,14 +18,26 @@ const client: readonly AccessRule[] = [
 const admin: readonly AccessRule[] = [
   { effect: "allow", actions: ["admin", "subscribe", "unsubscribe", "open", "publish", "read"] },
 ];
+const keeper: readonly AccessRule[] = [
+  { effect: "allow", actions: ["subscribe", "unsubscribe"], filter: "a/#" },
+  { effect: "deny", actions: ["unsubscribe"], filter: "a/b" },
+];
 const publisher: readonly AccessRule[] = [{ effect: "allow", actions: ["publish"], filter: "a/#" }];
 const roles = new Map([
   ["client", client],
   ["admin", admin],
   ["publisher", publisher],
+  ["keeper", keeper],
 ]);
-const roleOf = { one: "client", other: "client", operator: "admin", second: "client", publisher: "publisher" } as const;
-const names = { one: "1", other: "2", operator: "3", second: "4", publisher: "5" } as const;
+const roleOf = {
+  one: "client",
+  other: "client",
+  operator: "admin",
+  second: "client",
+  publisher: "publisher",
+  keeper: "keeper",
+} as const;
+const names = { one: "1", other: "2", operator: "3", second: "4", publisher: "5", keeper: "6" } as const;
 const idOf = (name: keyof typeof names): string => names[name].repeat(16);
 const secret = "s".repeat(43);
 
@@ -94,6 +106,27 @@ it("only the owner or an admin continues or ends a subscription", async () => {
   ]);
   await calls.unSubscribe(by("operator"), { subscriptionId: id });
   expect(await engine.store.listSubscriptions()).toEqual([]);
+});
+
+it("a rule of some topics says whose subscriptions its principal may end, by any door", async () => {
+  await insert("keeper", "keeper");
+  await engine.clock.advance(1_000);
+  const caller = by("keeper");
+  const end = (subscriptionId: string) => codeOf(() => calls.unSubscribe(caller, { subscriptionId }));
+  const kept = await calls.subscribe(caller, { ...order, topic: "a/b", url: "http://one/", subscriptionId: undefined });
+  const other = await calls.subscribe(caller, {
+    ...order,
+    topic: "a/+/c",
+    url: "http://one/",
+    subscriptionId: undefined,
+  });
+  expect([await end(kept), await end(other)]).toEqual([100_702, undefined]);
+  const attachment = await calls.attach(caller, attachOrder(), new RecordingPeer());
+  await attachment.subscribe([{ ...filter, filter: "$share/s/a/b" } as never, { ...filter, filter: "a/+/c" } as never]);
+  const listed = (await calls.listSubscriptions(by("operator")))[0]?.subscriptions ?? [];
+  const idOfFilter = (text: string) => listed.find((one) => one.filter === text)?.id ?? "";
+  expect([await end(idOfFilter("$share/s/a/b")), await end(idOfFilter("a/+/c"))]).toEqual([100_702, undefined]);
+  expect(await codeOf(() => calls.unSubscribe(by("other"), { subscriptionId: kept }))).toBe(100_504);
 });
 
 it("of two principals that make a subscription of one identifier at once, one is refused", async () => {

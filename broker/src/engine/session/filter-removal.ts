@@ -1,6 +1,8 @@
-import type { SubscriptionId } from "../../domain/subscription.ts";
+import { eventFilterOf } from "../../domain/shared-filter.ts";
+import type { SessionProtocol, SubscriptionId } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
-import type { SessionName, SessionStore } from "../../ports/session-store.ts";
+import type { SessionName, SessionStore, StoredFilter } from "../../ports/session-store.ts";
+import type { Removable } from "../access/access.ts";
 import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
 import type { SessionRoom } from "./session-room.ts";
@@ -20,10 +22,11 @@ export interface FilterRemovalParts {
   readonly onEnded: (known: Connected) => Promise<void>;
 }
 
+/** Filters that end together. */
 interface Found {
   /** Of the session. */
   readonly name: string;
-  readonly owner: string;
+  readonly removables: readonly Removable[];
 }
 
 /** Removes filters of sessions that somebody else than their client asks for. A session of STOMP is one subscription, and ends as a whole. */
@@ -34,23 +37,28 @@ export class FilterRemoval {
     this.#parts = parts;
   }
 
-  /** Answers whether there was such a filter, of somebody whom `isOwned` takes. */
-  async run(id: SubscriptionId, isOwned: (owner: string) => boolean): Promise<boolean> {
+  /** Answers whether there was such a filter, and `mayRemove` took it and all that end with it. */
+  async run(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
     const found = this.#findConnected(id) ?? (await this.#findStored(id));
-    const name = found !== undefined && isOwned(found.owner) ? found.name : undefined;
+    const name = found?.removables.every(mayRemove) === true ? found.name : undefined;
     return name !== undefined && this.#parts.turns.run(name, () => this.#remove(name, id));
   }
 
   #findConnected(id: SubscriptionId): Found | undefined {
-    for (const [name, { session, ownedBy }] of this.#parts.connected) {
-      if (session.hasFilterId(id)) return { name, owner: ownedBy };
+    for (const [name, { session, ownedBy: owner, group, protocol }] of this.#parts.connected) {
+      if (!session.hasFilterId(id)) continue;
+      const ending = endingWith(id, protocol, session.filters);
+      return { name, removables: ending.map(({ filter }) => ({ owner, groupId: group.id, filter })) };
     }
     return undefined;
   }
 
   async #findStored(id: SubscriptionId): Promise<Found | undefined> {
     const found = await this.#parts.store.sessions.findFilterOwner(id);
-    return found && { name: nameOf(found.session), owner: found.session.principal };
+    if (found === undefined) return undefined;
+    const { principal: owner, groupId, protocol } = found.session;
+    const ending = endingWith(id, protocol, found.filters);
+    return { name: nameOf(found.session), removables: ending.map(({ filter }) => ({ owner, groupId, filter })) };
   }
 
   /** No connection gets the session meanwhile, and the index does not roll back. */
@@ -90,6 +98,16 @@ export class FilterRemoval {
 /** What a session is known by at this node. */
 export function nameOf({ groupId, protocol, key }: SessionName): string {
   return JSON.stringify([groupId, protocol, key]);
+}
+
+/** A session of STOMP is one subscription, however many filters it has. */
+function endingWith(
+  id: SubscriptionId,
+  protocol: SessionProtocol,
+  filters: readonly StoredFilter[],
+): readonly Pick<Removable, "filter">[] {
+  const ending = protocol === "STOMP" ? filters : filters.filter((filter) => filter.id === id);
+  return ending.map(({ filter }) => ({ filter: eventFilterOf(filter) }));
 }
 
 function removeFrom(session: Session, id: SubscriptionId): boolean {

@@ -5,6 +5,7 @@ import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { pause } from "../../lib/pause.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
+import type { Removable } from "../access/access.ts";
 import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
@@ -99,9 +100,9 @@ export class Sessions implements Readers {
     return warningOf(this.#of(groupId));
   }
 
-  /** Removes a filter of any session, for somebody else than its client. `isOwned` says whose they may be. Answers whether there was such a filter. */
-  removeFilter(id: SubscriptionId, isOwned: (owner: string) => boolean): Promise<boolean> {
-    return this.#removal.run(id, isOwned);
+  /** Removes a filter of any session, for somebody else than its client, if `mayRemove` takes it. Answers whether there was such a filter. */
+  removeFilter(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
+    return this.#removal.run(id, mayRemove);
   }
 
   /** Rights may have changed. */

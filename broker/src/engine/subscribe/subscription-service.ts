@@ -22,7 +22,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Sink } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Access } from "../access/access.ts";
+import type { Access, Removable } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import { overStoredQuota } from "../access/quotas.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
@@ -59,11 +59,11 @@ export interface SubscriptionServiceOptions {
   /** Called after a subscription was suspended. */
   readonly onHeld: () => void;
   readonly slices: TimeSlices;
-  /** Removes a filter of a session of somebody whom `isOwned` takes, and answers whether there was one. */
-  readonly removeSessionFilter: (id: SubscriptionId, isOwned: (owner: string) => boolean) => Promise<boolean>;
+  /** Removes a filter of a session if `mayRemove` takes it, and answers whether there was such a one. */
+  readonly removeSessionFilter: (id: SubscriptionId, mayRemove: (found: Removable) => boolean) => Promise<boolean>;
   readonly access: Pick<
     Access,
-    "owns" | "checkOwner" | "storedQuotas" | "finderFor" | "parseSubscriptionId" | "createSubscriptionId"
+    "mayRemove" | "checkOwner" | "storedQuotas" | "finderFor" | "parseSubscriptionId" | "createSubscriptionId"
   >;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
@@ -135,13 +135,13 @@ export class SubscriptionService {
     return id;
   }
 
-  /** @throws BrokerError 100503, 100504, 100505, 100601, 200207, 200300. */
+  /** @throws BrokerError 100503, 100504, 100505, 100601, 100702, 200207, 200300. */
   async unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {
     const { hasCoordinator, ownership, store } = this.#options;
     if (caller.protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = this.#options.access.parseSubscriptionId(caller, call.subscriptionId);
     await this.#inTurn(id, async () => {
-      this.#checkOwned(caller, await store.findSubscription(id)); // a stranger must not move it between nodes
+      this.#checkRemovable(caller, await store.findSubscription(id)); // a stranger must not move it between nodes
       await ownership.claim(id);
       return this.#remove(id, caller);
     });
@@ -321,17 +321,20 @@ export class SubscriptionService {
     return true;
   }
 
-  /** Says nothing of a subscription that is somebody else's. @throws BrokerError 100504. */
-  #checkOwned(caller: Caller, known: Subscription | undefined): void {
-    if (known !== undefined && !this.#options.access.owns(caller, known.principal)) throw notExist(known.id);
+  /** Says nothing of a subscription that is somebody else's. @throws BrokerError 100504, 100702. */
+  #checkRemovable(caller: Caller, known: Subscription | undefined): void {
+    if (known === undefined) return;
+    const { id, principal: owner, groupId, state } = known;
+    const filter = state === "damaged" ? undefined : known.filter;
+    if (!this.#options.access.mayRemove(caller, { owner, groupId, filter })) throw notExist(id);
   }
 
   async #remove(id: SubscriptionId, caller: Caller): Promise<boolean> {
     const { store, ownership, access } = this.#options;
     const known = await store.findSubscription(id);
-    this.#checkOwned(caller, known);
+    this.#checkRemovable(caller, known);
     if (known === undefined) {
-      if (await this.#options.removeSessionFilter(id, (owner) => access.owns(caller, owner))) return true;
+      if (await this.#options.removeSessionFilter(id, (found) => access.mayRemove(caller, found))) return true;
       throw notExist(id);
     }
     if (!ownership.isOwn(known)) return false;
