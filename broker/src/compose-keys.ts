@@ -9,7 +9,7 @@ import {
   UsageError,
 } from "./compose-access-command.ts";
 import type { Config } from "./config/settings.ts";
-import { namePattern, reservedName, variableCharactersMax } from "./domain/access-rule.ts";
+import { namePattern, nameRule, reservedName } from "./domain/access-rule.ts";
 import { toOwnerId } from "./engine/access/caller.ts";
 import { formatKeyCredential } from "./engine/access/credential.ts";
 import type { ApiKey, ApiKeys } from "./ports/api-keys.ts";
@@ -123,9 +123,9 @@ async function create(
 }
 
 function checkName(flag: string, name: string | undefined): asserts name is string {
-  if (name === undefined || !namePattern.test(name) || name === reservedName) {
-    throw new UsageError(`${flag} must be 1 to ${variableCharactersMax} letters, digits, dots, hyphens or underscores`);
-  }
+  if (name === undefined || !namePattern.test(name)) throw new UsageError(`${flag} must be ${nameRule}`);
+  if (name === reservedName)
+    throw new UsageError(`${flag} cannot be ${name}: so whoever gives no credential is called`);
 }
 
 function toExpiry(text: string | undefined, now: number): number | undefined {

@@ -309,6 +309,17 @@ it("a callback subscription gets nothing after its owner's last key was revoked,
   await own[Symbol.asyncDispose]();
 });
 
+it("a key for the principal of a token lets its callbacks be made, as the refusal says, whatever its provider calls it", async () => {
+  const authorization = `Bearer ${world.signAs("auth0|6f59@x")}`;
+  const path = `/rest/subscribe?topic=t/a&url=${encodeURIComponent(receiver.url)}`;
+  const subscribe = async (): Promise<unknown> =>
+    (await world.http("none").send({ method: "GET", path, headers: { authorization } })).json();
+  const message = expect.stringContaining("create a key for its principal");
+  expect(await subscribe()).toMatchObject({ code: 100_702, message });
+  await world.key("create", "--principal", "auth0|6f59@x", "--role", "client");
+  await until("the subscription is made", async () => typeof (await subscribe()) === "string");
+});
+
 it("no secret is in the log, in the audit log or on the terminal", () => {
   const outputs = [world.broker.stdout() + world.broker.stderr(), world.auditLog()];
   for (const output of outputs) {

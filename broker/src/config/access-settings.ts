@@ -1,7 +1,7 @@
 import { quote, roleRulesSchema } from "@stele/wire";
 import { z } from "zod";
 import { adminRole, findRuleProblems, isRoleName, rolesMax } from "../domain/access-role.ts";
-import { type AccessRule, namePattern, reservedName, variableCharactersMax } from "../domain/access-rule.ts";
+import { type AccessRule, namePattern, nameRule, reservedName } from "../domain/access-rule.ts";
 import type { CertificateHolder } from "../domain/certificate-holder.ts";
 import { everyOther, type QuotaTable } from "../domain/quota.ts";
 import { findTokenProblems, type TokenIssuerConfig, tokenIssuers } from "./access-tokens.ts";
@@ -24,7 +24,7 @@ export interface AccessConfig {
 
 const name = z
   .string()
-  .regex(namePattern, `a name is 1 to ${variableCharactersMax} letters, digits, dots, hyphens or underscores`)
+  .regex(namePattern, `a name is ${nameRule}`)
   .refine((text) => text !== reservedName, `${reservedName} is whoever gives no credential`);
 
 const certificate = z.strictObject({
@@ -39,9 +39,7 @@ const certificate = z.strictObject({
   roles: z.array(z.string()).min(1),
 });
 
-const ownerName = z
-  .string()
-  .regex(/^[0-9A-Za-z._-]{1,64}(\/[0-9A-Za-z._-]{1,64})?$/, "a principal is such as shop or acme/shop");
+const ownerName = z.string().refine(isOwnerName, "a principal is such as shop or acme/shop");
 const amount = z.int().min(1).max(1_000_000_000);
 const quota = z.strictObject({
   publishesPerSecond: amount.optional(),
@@ -53,6 +51,11 @@ const quota = z.strictObject({
   sessions: amount.optional(),
 });
 const tenantQuota = quota.extend({ topics: amount.optional() });
+
+function isOwnerName(text: string): boolean {
+  const names = text.split("/");
+  return names.length <= 2 && names.every((part) => namePattern.test(part));
+}
 
 function quotasOf<One extends z.ZodType>(named: z.ZodType<string>, one: One) {
   const key = z.union([z.literal(everyOther), named]) as z.ZodType<string, string>; // A key of a record is a text.

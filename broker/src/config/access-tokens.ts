@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { variableCharactersMax } from "../domain/access-rule.ts";
+import { namePattern, nameRule } from "../domain/access-rule.ts";
 import { consoleLogIn, findLogInProblems, isSafeUrl } from "./console-log-in.ts";
 
 /** Signing algorithms that a broker can be told to accept. All have a public key: with a shared secret, whoever verifies could sign too. */
@@ -8,12 +8,7 @@ const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 /** Maximum number of token issuers. */
 const issuersMax = 20;
 
-const name = z
-  .string()
-  .regex(
-    new RegExp(`^[0-9A-Za-z._-]{1,${variableCharactersMax}}$`),
-    `a tenant is 1 to ${variableCharactersMax} letters, digits, dots, hyphens or underscores`,
-  );
+const name = z.string().regex(namePattern, `a tenant is ${nameRule}`);
 const claim = z.string().min(1).max(256);
 const roleNames = z.array(z.string()).max(100);
 

@@ -110,7 +110,7 @@ it("reads quotas, and topics for tenants alone", () => {
   const stored = { subscriptions: 6, sessions: 7 };
   const quotas = {
     tenants: { acme: { ...quota, ...stored, topics: 8 }, "*": {} },
-    principals: { "acme/shop": { ...quota, ...stored } },
+    principals: { "acme/shop": { ...quota, ...stored }, "acme/auth0|6f59": quota, "oid:a@b=~": quota },
   };
   expect(loaded({ STELE_ACCESS: JSON.stringify({ quotas }) }).access?.quotas).toEqual(quotas);
 });
@@ -119,6 +119,8 @@ test.each([
   ["yes", "access"],
   ['{"quotas": {"principals": {"shop": {"topics": 1}}}}', "topics"],
   ['{"quotas": {"tenants": {"acme": {"sessions": 0}}}}', "access.quotas.tenants.acme.sessions"],
+  ['{"quotas": {"principals": {"a/b/c": {}}}}', "access.quotas.principals"],
+  ['{"quotas": {"principals": {"a/": {}}}}', "access.quotas.principals"],
   ['{"rules": {}}', "rules"],
   ['{"roles": {"a b": []}}', "a b"],
   ['{"roles": {"admin": []}}', "admin is there already"],
@@ -158,6 +160,7 @@ describe("names of certificates", () => {
     ["with an unknown role", [{ ...holder, roles: ["x"] }], 'certificates[0].roles: there is no role "x"'],
     ["without their kind", [{ ...holder, name: "a.example" }], "a name is such as DNS:"],
     ["of nobody", [{ ...holder, principal: "anonymous" }], "gives no credential"],
+    ["with a plus in the principal", [{ ...holder, principal: "a+" }], "1 to 64 letters"],
     ["with a slash in the principal", [{ ...holder, principal: "b/a" }], "1 to 64 letters"],
   ])("are refused %s", (_, certificates, problem) => {
     expect(problemOf({ ...ca, ...access(...certificates) })).toContain(problem);

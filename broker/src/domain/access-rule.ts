@@ -40,8 +40,10 @@ const plainValue = /^[^/+#$\s][^/+#\s]*$/;
 /** Longest value of a variable, in characters. */
 export const variableCharactersMax = 64;
 
-/** Names of principals and tenants. */
-export const namePattern = new RegExp(`^[0-9A-Za-z._-]{1,${variableCharactersMax}}$`);
+/** Names of principals and tenants, of keys, certificates and tokens alike: what cannot widen a filter, and stays one level of it. */
+export const namePattern = new RegExp(`^[0-9A-Za-z._@|:=~-]{1,${variableCharactersMax}}$`);
+/** What {@link namePattern} takes, for people. */
+export const nameRule = `1 to ${variableCharactersMax} letters, digits and characters of . _ @ : = ~ - |`;
 /** No principal's name: it owns what was made without a credential. */
 export const reservedName = "anonymous";
 

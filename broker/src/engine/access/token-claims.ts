@@ -1,5 +1,11 @@
 import { ruleActions } from "@stele/wire";
-import { isRuleFilter, type AccessRule, variableCharactersMax } from "../../domain/access-rule.ts";
+import {
+  type AccessRule,
+  isRuleFilter,
+  namePattern,
+  reservedName,
+  variableCharactersMax,
+} from "../../domain/access-rule.ts";
 
 /** What the claims of an issuer's tokens mean. */
 export interface TokenMapping {
@@ -30,10 +36,6 @@ export interface TokenSubject {
 
 /** Rules of one token. */
 const aclRulesMax = 100;
-/** Of a principal or tenant: what cannot widen a filter, and stays one level of it. */
-const namePattern = new RegExp(`^[0-9A-Za-z._@|:=~-]{1,${variableCharactersMax}}$`);
-/** Owns what was made without a credential. */
-const reservedName = "anonymous";
 
 /** Why claims name nobody, or nobody's rules. */
 export class ClaimsFault extends Error {
