@@ -305,7 +305,8 @@ describe("a client certificate", () => {
     ["of nobody", ["DNS:unknown.example"], "no name of the certificate is configured"],
     ["without names", [], "no name of the certificate is configured"],
     ["of two principals", ["DNS:other.example", "DNS:shop.example"], "several names of the certificate are configured"],
-  ])("%s is refused", (_, names, fault) => {
+    ["with one name twice", ["DNS:shop.example", "DNS:shop.example"], undefined],
+  ])("%s is judged by its names", (_, names, fault) => {
     expect(ring.findFault(ring.authenticate(undefined, certificateOf(...names)))).toBe(fault);
   });
 

@@ -124,7 +124,7 @@ export class KeyRing {
 
   /** Two principals of one certificate would leave open who calls. */
   #findHolder({ names, validTo }: ClientCertificate): Principal {
-    const found = names.flatMap((name) => this.#entries.get(certificateId(name)) ?? []);
+    const found = [...new Set(names)].flatMap((name) => this.#entries.get(certificateId(name)) ?? []);
     const [entry] = found;
     if (entry === undefined) return unnamed;
     return found.length > 1 ? ambiguous : { ...entry.principal, expiresAt: validTo };
