@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { type LogFields, silentLogger } from "../../lib/logger.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { AttachOrder, Broker } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
@@ -44,10 +45,13 @@ const secret = "s".repeat(43);
 let keys: MemoryApiKeys;
 let engine: TestEngine;
 let calls: Broker;
+let warnings: (readonly [string, LogFields | undefined])[];
 beforeEach(async () => {
   keys = new MemoryApiKeys();
   for (const name of ["one", "other", "operator"] as const) await insert(name, name);
-  engine = await TestEngine.start({ keys: { apiKeys: keys, roles, sha256 } });
+  warnings = [];
+  const logger = { ...silentLogger, warn: (text: string, fields?: LogFields) => warnings.push([text, fields]) };
+  engine = await TestEngine.start({ keys: { apiKeys: keys, roles, sha256 }, logger });
   calls = engine.running.calls;
   await calls.open(by("one"), { topic: "a/b", groupId: undefined });
 });
@@ -150,6 +154,8 @@ it("a revoked key ends callbacks at the cursor, and another key of the same prin
   await engine.clock.advance(5_000);
   expect(receivedBy("http://one/")).toEqual(["first"]);
   expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "suspended" }]);
+  const remedy = expect.stringContaining("give one a key");
+  expect(warnings).toContainEqual(["subscription suspended", expect.objectContaining({ owner: "one", remedy })]);
   await insert("second", "one");
   await engine.clock.advance(1_000);
   await subscribe(by("second"), id);

@@ -63,7 +63,13 @@ export interface SubscriptionServiceOptions {
   readonly removeSessionFilter: (id: SubscriptionId, mayRemove: (found: Removable) => boolean) => Promise<boolean>;
   readonly access: Pick<
     Access,
-    "mayRemove" | "checkOwner" | "storedQuotas" | "finderFor" | "parseSubscriptionId" | "createSubscriptionId"
+    | "mayRemove"
+    | "mayDeliver"
+    | "checkOwner"
+    | "storedQuotas"
+    | "finderFor"
+    | "parseSubscriptionId"
+    | "createSubscriptionId"
   >;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
@@ -179,14 +185,16 @@ export class SubscriptionService {
   /** For whoever reads the log. Only the receiver of the url: the rest may contain a token. */
   async #describe(id: SubscriptionId): Promise<LogFields> {
     const row = await this.#options.store.findSubscription(id).catch(() => undefined);
+    const hasRights = row === undefined || this.#options.access.mayDeliver(row);
+    const mend = hasRights ? "mend the receiver" : `give ${row.principal} a key, or set the missing role of its keys`;
     return {
       subscriptionId: id,
       groupId: row?.groupId,
       topic: row?.filter,
       owner: row?.principal,
       receiver: row && findReceiver(urlOf(row)),
-      reason: this.#options.history.of(id)[0]?.reason,
-      remedy: `mend the receiver, then POST /admin/v1/subscriptions/${id}/resume, or subscribe again with the identifier`,
+      reason: hasRights ? this.#options.history.of(id)[0]?.reason : "no key of its owner is valid",
+      remedy: `${mend}, then POST /admin/v1/subscriptions/${id}/resume, or subscribe again with the identifier`,
     };
   }
 
