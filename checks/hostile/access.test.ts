@@ -107,6 +107,20 @@ describe.each(cloudEventForms)("by CloudEvents, %s", (form) => {
   });
 });
 
+it.each(["client", "token client"] as const)(
+  "the credential %s in a wrong place is refused, and not logged",
+  async (name) => {
+    const credential = world.credential(name) ?? "";
+    const client = world.http("none");
+    await client.send({ method: "GET", path: `/${credential}` });
+    await client.send({ method: "GET", path: `/tail?topic=${credential}` });
+    await world.http("weak").send({ method: "GET", path: `/rest/publish?topic=${credential}&content=x` });
+    await until("the refusals are written down", () => world.auditLog().includes("(redacted)"));
+    await until("the refusals are logged", () => world.broker.stdout().includes("there is nothing at GET"));
+    for (const text of [world.auditLog(), world.broker.stdout()]) expect(text).not.toContain(credential.slice(-30));
+  },
+);
+
 it("a credential in a query string or a body is none", async () => {
   const credential = world.credential("client") ?? "";
   const query = ["authorization", "access_token", "token", "key", "apiKey"].map((name) => `${name}=${credential}`);

@@ -5,6 +5,7 @@ import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { StandardOutput } from "../lib/system/standard-output.ts";
 import { AuditFile } from "./audit-file.ts";
+import { redactCredentials } from "./redact.ts";
 
 /** Bytes of lines that wait for the disk; further lines are counted, and given up. */
 const waitingBytesMax = 2 ** 20;
@@ -28,7 +29,7 @@ export interface AuditLogOptions {
 
 /** A line as text. */
 export function formatAuditLine({ time, ...fields }: AuditLine): string {
-  return `${JSON.stringify({ time: new Date(time).toISOString(), ...fields })}\n`;
+  return redactCredentials(`${JSON.stringify({ time: new Date(time).toISOString(), ...fields })}\n`);
 }
 
 /** Appends lines to a file, several at a time. A write never waits for the disk; what the disk does not take is bounded. */

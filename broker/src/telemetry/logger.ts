@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { LogFields, Logger } from "../lib/logger.ts";
 import { standardOutput } from "../lib/system/standard-output.ts";
 import { formatLine } from "./format-line.ts";
-import { redactFields } from "./redact.ts";
+import { redactCredentials, redactFields } from "./redact.ts";
 
 /** Destination of lines; each ends in a newline. */
 export interface LogDestination {
@@ -21,7 +21,8 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const output = options.destination ?? standardOutput;
   const isText = options.format === "text" || (options.format === "auto" && process.stdout.isTTY);
-  const destination = isText ? { write: (line: string) => output.write(formatLine(line)) } : output;
+  const toText = (line: string): string => redactCredentials(isText ? formatLine(line) : line);
+  const destination = { write: (line: string) => output.write(toText(line)) };
   const root = pino(
     {
       level: options.level,

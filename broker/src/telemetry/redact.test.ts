@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { redactFields, redactUrl } from "./redact.ts";
+import { redactCredentials, redactFields, redactUrl } from "./redact.ts";
 
 test.each([
   ["https://a.example/hook", "https://a.example/hook"],
@@ -9,6 +9,18 @@ test.each([
   ["not a url", "(redacted)"],
 ])("logs the url %s as %s", (url, shown) => {
   expect(redactUrl(url)).toBe(shown);
+});
+
+const key = `stele_0123456789abcdef_${"aB-_".repeat(10)}xyz`;
+
+test.each([
+  [`nothing at GET "/${key}/x"`, 'nothing at GET "/stele_0123456789abcdef_(redacted)/x"'],
+  [`${key}, ${key.slice(0, 40)}…`, "stele_0123456789abcdef_(redacted), stele_0123456789abcdef_(redacted)…"],
+  ["topic eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl", "topic eyJhbGciOiJIUzI1NiJ9.(redacted)"],
+  ["cut eyJhbGciOiJIUzI1NiJ9.eyJzdWIi…", "cut eyJhbGciOiJIUzI1NiJ9.(redacted)…"],
+  ["stele_bytes_in_flight, key 0123456789abcdef", "stele_bytes_in_flight, key 0123456789abcdef"],
+])("logs the line %j as %j", (line, shown) => {
+  expect(redactCredentials(line)).toBe(shown);
 });
 
 test.each<[Record<string, unknown>, Record<string, unknown>]>([

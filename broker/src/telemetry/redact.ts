@@ -7,6 +7,16 @@ const secretKey = /secret|password|privatekey|authorization/i;
 const urlKey = /url$/i;
 const defects: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "RangeError", "AssertionError"]);
 
+/** The secret of a key, and the claims and signature of a token, also where the end is cut off. */
+const credentials = /(\bstele_[0-9a-f]{16}_)[\w-]+|(\beyJ[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
+
+/** A line without the keys and tokens that a client gave in a wrong place, such as a path or a topic, and that a refusal quotes. */
+export function redactCredentials(line: string): string {
+  return line.replaceAll(credentials, (_, key: string | undefined, token: string | undefined) => {
+    return `${key ?? token ?? ""}${redacted}`;
+  });
+}
+
 /** A copy of log fields without secrets: values of secret keys, and user-info, query and fragment of urls. */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return redactObject(fields, depthMax);
