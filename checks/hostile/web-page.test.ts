@@ -278,7 +278,7 @@ describe("a page of an allowed origin", () => {
     });
     expect(status).toBe(200);
     expect(head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
-    expect(head).toContain("\r\naccess-control-expose-headers: stele-error-retry, retry-after\r\n");
+    expect(head).toContain("\r\naccess-control-expose-headers: stele-error-retry, retry-after, stele-secret\r\n");
     expect(head).toMatch(/\r\nvary: origin(, accept)?\r\n/);
     expect(head).not.toContain("credentials");
   });

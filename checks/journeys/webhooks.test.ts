@@ -1,5 +1,7 @@
+import { verifyWebhook } from "@stele/client/webhook";
 import { describe, expect, it } from "vitest";
 import type { Params } from "../harness/doors.ts";
+import { startReceiver } from "../harness/receiver.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts";
@@ -99,6 +101,22 @@ for (const language of languages) {
     });
   });
 }
+
+it("callbacks verify by the secret that the broker made for a subscribe call of REST", async () => {
+  const { broker, client } = running();
+  const { topic } = toHook();
+  await using hooked = await startReceiver();
+  await client.open(topic);
+  const parameters = new URLSearchParams({ topic, url: hooked.url, secret: "generate" });
+  const answer = await fetch(`${broker.url}/rest/subscribe`, { method: "POST", body: parameters });
+  const secret = answer.headers.get("stele-secret") ?? "";
+  const id: unknown = await answer.json();
+  expect([secret, id]).toEqual([expect.stringMatching(/^whsec_/), expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  await client.publish(topic, "signed");
+  await hooked.waitForCount(1);
+  const [{ body, headers } = { body: "", headers: {} }] = hooked.attempts;
+  expect(await verifyWebhook(body, headers, secret)).toMatchObject({ kind: "event", events: [{ topic }] });
+});
 
 /** Delivers three events that were published before, then a test event. */
 async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Promise<void> {

@@ -102,6 +102,7 @@ export {
   operationNames,
   operations,
   restPathOf,
+  secretHeader,
 } from "./schemas/operations.ts";
 export {
   type BrokerException,

@@ -15,6 +15,9 @@ export const secretBytesMin = 24;
 /** Most bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
 export const secretBytesMax = 64;
 
+/** Stands in the place of a secret where the broker is to make one. No secret has that form. */
+export const secretToMake = "generate";
+
 /** Bytes of a secret that the broker makes: those of its hash. */
 export const madeSecretBytes = 32;
 

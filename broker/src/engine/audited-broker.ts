@@ -25,13 +25,13 @@ import type {
   PublishCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
-  SubscribeCall,
   TailOrder,
   TopicCall,
   UnsubscribeCall,
 } from "./broker.ts";
 import type { ReleaseCall } from "./key-session.ts";
 import type { Peer } from "./session/peer.ts";
+import type { SubscribeCall } from "./subscribe-call.ts";
 
 /** A call as the audit log names it. */
 interface Audited {

@@ -1,11 +1,10 @@
 import type { BrokerError, EventId } from "@stele/wire";
 import type { Ticket } from "../domain/delivery-window.ts";
-import type { DeliveryOptionsCall } from "../domain/delivery-options.ts";
 import type { Event, Extensions } from "../domain/event.ts";
 import type { Position } from "../domain/position.ts";
 import type { SessionFilter } from "../domain/session-filter.ts";
 import type { TopicFilter } from "../domain/topic-filter.ts";
-import type { SessionProtocol, Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
+import type { SessionProtocol, Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { LazyMap } from "../lib/lazy-collections.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
@@ -17,6 +16,7 @@ import type { LogInOrigin } from "./access/failed-log-ins.ts";
 import type { Action } from "./access/policy.ts";
 import type { KeySession, ReleaseCall } from "./key-session.ts";
 import type { Peer, TailSession } from "./session/peer.ts";
+import type { SubscribeCall } from "./subscribe-call.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
 export interface TopicCall {
@@ -85,20 +85,6 @@ export interface ListResult extends TopicPage {
   readonly pageIndex: number;
   /** The page size used. */
   readonly pageSize: number;
-}
-
-export interface SubscribeCall extends TopicCall {
-  readonly url: string;
-  /** Form of the callbacks. */
-  readonly format: WebhookFormat;
-  /** Identifier of an earlier subscription, to continue it; undefined for a first one. */
-  readonly subscriptionId: string | undefined;
-  /** `OFFSET_FIRST`, `OFFSET_LAST` or an eventId, exclusive; undefined counts as `OFFSET_LAST`. Ignored when a subscription continues. */
-  readonly offset: string | undefined;
-  /** Signing secret of the callbacks; undefined for none. */
-  readonly secret: string | undefined;
-  /** How to deliver; as usual if left out, and as before when a subscription continues. */
-  readonly options?: DeliveryOptionsCall | undefined;
 }
 
 export interface UnsubscribeCall {

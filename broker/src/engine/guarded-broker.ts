@@ -1,8 +1,10 @@
 import { ruleActions } from "@stele/wire";
 import { BrokerError } from "@stele/wire";
 import type { CallerRights } from "./access/caller-rights.ts";
+import { madeSecretBytes, secretToMake, toSecret } from "../domain/signing-secret.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
+import type { Randomness } from "../ports/randomness.ts";
 import type { Access } from "./access/access.ts";
 import type { Caller, Principal } from "./access/caller.ts";
 import type { LogInOrigin } from "./access/failed-log-ins.ts";
@@ -26,7 +28,6 @@ import type {
   PublishCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
-  SubscribeCall,
   TailOrder,
   TopicCall,
   UnsubscribeCall,
@@ -44,6 +45,7 @@ import type { Sessions } from "./session/sessions.ts";
 import type { Tails } from "./session/tails.ts";
 import type { SubscriptionService } from "./subscribe/subscription-service.ts";
 import type { TopicService } from "./topics/topic-service.ts";
+import type { SubscribeCall } from "./subscribe-call.ts";
 
 export interface GuardedBrokerOptions {
   readonly access: Access;
@@ -60,6 +62,7 @@ export interface GuardedBrokerOptions {
   readonly proofs: ProofQuery;
   readonly groupHealth: () => readonly GroupHealth[];
   readonly nodeHealth: () => NodeHealth | undefined;
+  readonly randomness: Pick<Randomness, "bytes">;
 }
 
 /** Asks for the right to each call before anything else, then hands the call to the part that answers it. */
@@ -212,8 +215,14 @@ export class GuardedBroker implements Broker {
   }
 
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
-    this.#options.access.authorizeCallback(caller, call);
-    return this.#options.subscriptions.subscribe(caller, call);
+    const { access, subscriptions, randomness } = this.#options;
+    access.authorizeCallback(caller, call);
+    const { secret, onSecret } = call;
+    if (secret !== secretToMake || onSecret === undefined) return subscriptions.subscribe(caller, call);
+    const made = toSecret(randomness.bytes(madeSecretBytes));
+    const id = await subscriptions.subscribe(caller, { ...call, secret: made });
+    onSecret(made);
+    return id;
   }
 
   async unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void> {

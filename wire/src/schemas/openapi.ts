@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { callbackComponents, type CallbackOptions, toCallbacks } from "./callbacks.ts";
 import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "./json-schema.ts";
 import { proofSchema } from "../proof/proof-schema.ts";
-import { type Operation, operationNames, operations, restPathOf } from "./operations.ts";
+import { type Operation, operationNames, operations, restPathOf, secretHeader } from "./operations.ts";
 import {
   brokerExceptionSchema,
   eventSchema,
@@ -161,10 +161,16 @@ function toAnswer(result: z.ZodType, name: string) {
         description: "With a BrokerException: whether the same call can succeed later.",
         schema: { type: "string", enum: ["true", "false"] },
       },
+      ...(name === "subscribe" && { [secretHeader]: madeSecret }),
     },
     content: { "application/json": json, ...text },
   };
 }
+
+const madeSecret = {
+  description: "The secret that the broker made, where the call asked for one. Nothing else ever shows it.",
+  schema: { type: "string" },
+};
 
 function toReference(schema: z.ZodType): JsonSchema {
   const name = components.get(schema);

@@ -202,6 +202,9 @@ export const operationNames = Object.keys(operations) as readonly OperationName[
 /** Operations whose REST path differs from their name. */
 const restNames: Partial<Record<OperationName, string>> = { getProof: "proof" };
 
+/** Header of an answer of REST with the secret that the broker made for a subscription. */
+export const secretHeader = "stele-secret";
+
 /** Path of an operation on REST, without the context segment: `/rest/<name>`, except for `/rest/proof`. */
 export function restPathOf(name: OperationName): string {
   return `/rest/${restNames[name] ?? name}`;

@@ -1,9 +1,6 @@
-import { madeSecretBytes, toSecret } from "../../domain/signing-secret.ts";
+import { madeSecretBytes, secretToMake, toSecret } from "../../domain/signing-secret.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { SubscriptionOrder } from "./calls.ts";
-
-/** What stands in the place of a secret where the broker is to make one. No secret has that form. */
-const generate = "generate";
 
 export interface MadeOrder {
   readonly order: SubscriptionOrder;
@@ -12,12 +9,12 @@ export interface MadeOrder {
 }
 
 export function asksForSecret(order: SubscriptionOrder): boolean {
-  return order.kind === "change" && order.change.secret === generate;
+  return order.kind === "change" && order.change.secret === secretToMake;
 }
 
 /** The order with a new secret, if it asks for one. */
 export function withMadeSecret(order: SubscriptionOrder, randomness: Pick<Randomness, "bytes">): MadeOrder {
-  if (order.kind !== "change" || order.change.secret !== generate) return { order, secret: undefined };
+  if (order.kind !== "change" || order.change.secret !== secretToMake) return { order, secret: undefined };
   const secret = toSecret(randomness.bytes(madeSecretBytes));
   return { order: { kind: "change", change: { ...order.change, secret } }, secret };
 }

@@ -4,7 +4,7 @@ import { readSecrets } from "../../domain/signing-secret.ts";
 import type { CallbackSubscription, Subscription } from "../../domain/subscription.ts";
 import type { CallbackChange } from "../../ports/store.ts";
 import { type Caller, nobody, ownerOf } from "../access/caller.ts";
-import type { SubscribeCall } from "../broker.ts";
+import type { SubscribeCall } from "../subscribe-call.ts";
 
 /** A call that names the identifier of a subscription. */
 interface Again {

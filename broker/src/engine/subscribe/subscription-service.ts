@@ -25,7 +25,7 @@ import type { Store } from "../../ports/store.ts";
 import type { Access, Removable } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
 import { overStoredQuota } from "../access/quotas.ts";
-import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
+import type { UnsubscribeCall } from "../broker.ts";
 import type { AttemptHistory } from "../deliver/attempt-history.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -39,6 +39,7 @@ import type { Ownership } from "./ownership.ts";
 import { Resumption } from "./resumption.ts";
 import { SubscriptionQuota } from "./subscription-quota.ts";
 import { findStartPosition } from "./start-position.ts";
+import type { SubscribeCall } from "../subscribe-call.ts";
 
 export interface SubscriptionServiceOptions {
   readonly groups: Groups;

@@ -29,7 +29,6 @@ import type {
   PublishResult,
   SkippedEntriesCall,
   SkippedEntriesResult,
-  SubscribeCall,
   TailOrder,
   TopicCall,
   TransactionOutcome,
@@ -41,6 +40,7 @@ import type { Peer } from "../session/peer.ts";
 import { attachInTenant } from "./tenant-attach.ts";
 import { inWordsOf, type Naming } from "./tenant-errors.ts";
 import { TenantPeer } from "./tenant-peer.ts";
+import type { SubscribeCall } from "../subscribe-call.ts";
 
 /**
  * Adds the prefix of the caller's tenant to each name that a call has, and strips it from each name in its answer, so that two tenants never see each

@@ -13,7 +13,7 @@ import type { Notification, Sink } from "../../ports/sink.ts";
 import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memory-cluster.ts";
 import type { KeyOptions } from "../access/create-access.ts";
 import type { Policy } from "../access/policy.ts";
-import type { Broker, SubscribeCall } from "../broker.ts";
+import type { Broker } from "../broker.ts";
 import { asCaller, type CalledBroker } from "./as-caller.ts";
 import { createBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
@@ -21,6 +21,7 @@ import { NodeGate } from "./node-gate.ts";
 import { publish } from "./publish.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import type { SubscribeCall } from "../subscribe-call.ts";
 
 export interface TestClusterOptions {
   readonly limits?: Partial<EngineLimits>;

@@ -9,7 +9,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { AuditLog } from "../../ports/audit-log.ts";
 import type { KeyOptions } from "../access/create-access.ts";
 import type { Policy } from "../access/policy.ts";
-import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
+import type { SubscriptionStatus } from "../broker.ts";
 import { createBroker } from "../create-broker.ts";
 import type { RunningBroker } from "../engine-options.ts";
 import { asCaller, type CalledBroker } from "./as-caller.ts";
@@ -17,6 +17,7 @@ import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { publish } from "./publish.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import type { SubscribeCall } from "../subscribe-call.ts";
 
 export interface TestEngineOptions {
   readonly chain?: MemoryChain;

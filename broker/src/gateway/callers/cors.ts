@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { secretHeader } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { addVary } from "../shared/vary.ts";
 import type { OriginRule } from "./origin-rule.ts";
@@ -18,7 +19,7 @@ const requestHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** Headers of an answer that a page may read beside those that every page may. */
-const exposedHeaders = "stele-error-retry, retry-after";
+const exposedHeaders = `stele-error-retry, retry-after, ${secretHeader}`;
 
 /**
  * Lets pages of allowed origins read what they are answered (Fetch standard, CORS protocol). Credentials are never allowed.

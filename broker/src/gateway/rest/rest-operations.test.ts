@@ -1,5 +1,6 @@
 import { type OperationName, operations, restPathOf } from "@stele/wire";
 import { describe, expect, it } from "vitest";
+import type { Broker } from "../../engine/broker.ts";
 import { sampleEventId, sampleProofBody, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
 import { sendRaw } from "../testing/raw-http.ts";
 import { serve } from "../testing/serve.ts";
@@ -51,6 +52,7 @@ const rows: readonly Row[] = [
       subscriptionId: undefined,
       offset: undefined,
       secret: undefined,
+      onSecret: expect.any(Function),
     },
     result: sampleSubscriptionId,
   },
@@ -65,6 +67,7 @@ const rows: readonly Row[] = [
       subscriptionId: "s",
       offset: "OFFSET_FIRST",
       secret: "k",
+      onSecret: expect.any(Function),
     },
     result: sampleSubscriptionId,
   },
@@ -169,6 +172,29 @@ describe("INTERFACE.md, Endpoints, REST operations", () => {
     await using server = await serve({}, { extensionPrefix: "acme-" });
     await fetch(`${server.url}/rest/publish?topic=a&content=c&acme-x=1&svc-y=2`);
     expect(server.calls[0]?.call).toMatchObject({ extensions: [["acme-x", "1"]] });
+  });
+});
+
+describe("a secret that the broker makes", () => {
+  it("is in a header of the answer, whose body stays as it is", async () => {
+    const asked: unknown[] = [];
+    const subscribe: Broker["subscribe"] = (_caller, { secret, onSecret }) => {
+      asked.push(secret);
+      onSecret?.("whsec_made");
+      return Promise.resolve(sampleSubscriptionId);
+    };
+    await using server = await serve({ subscribe });
+    const response = await fetch(`${server.url}/rest/subscribe?topic=a&url=http://x/&secret=generate`);
+    expect(await response.json()).toBe(sampleSubscriptionId);
+    expect(response.headers.get("stele-secret")).toBe("whsec_made");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(asked).toEqual(["generate"]);
+  });
+
+  it("is in no header where a secret was given, or none", async () => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}/rest/subscribe?topic=a&url=http://x/&secret=k`);
+    expect(response.headers.has("stele-secret")).toBe(false);
   });
 });
 

@@ -1,4 +1,4 @@
-import { type OperationName, operationNames, operations, restPathOf } from "@stele/wire";
+import { type OperationName, operationNames, operations, restPathOf, secretHeader } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker, PublishCall, PublishOutcome, TransactionOutcome } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -46,7 +46,9 @@ function createHandler(name: AskedOperation, options: RestOptions, callers: Conn
     try {
       const reader = new RestReader(readParameters(request, rules), rules, request.headers);
       const caller = callers.ofRequest(request);
-      const result = await options.runner.run(name, { ...context, reader, caller });
+      const onSecret = (secret: string): void =>
+        void reply.header(secretHeader, secret).header("cache-control", "no-store");
+      const result = await options.runner.run(name, { ...context, reader, caller, onSecret });
       return send(request, reply, result);
     } catch (error) {
       return sendFailure(reply, error, { logger: options.logger, operation: name });

@@ -26,6 +26,8 @@ export interface OperationContext {
   readonly broker: Broker;
   readonly caller: Caller;
   readonly format: WebhookFormat;
+  /** Told the secret that the broker made for a subscription; left out where the answer has no place for it. */
+  readonly onSecret?: (secret: string) => void;
 }
 
 /** Operations that answer by a promise. A publish is submitted instead, see {@link readPublishCall}. */
@@ -50,7 +52,7 @@ export const operationHandlers: { readonly [Name in AskedOperation]: OperationHa
     return true;
   },
   exist: ({ broker, caller }, reader) => broker.exist(caller, readTopicCall(reader)),
-  subscribe: ({ broker, caller, format }, reader) =>
+  subscribe: ({ broker, caller, format, onSecret }, reader) =>
     broker.subscribe(caller, {
       ...readTopicCall(reader),
       url: reader.text("url"),
@@ -58,6 +60,7 @@ export const operationHandlers: { readonly [Name in AskedOperation]: OperationHa
       subscriptionId: reader.optionalText("subscriptionId"),
       offset: reader.optionalText("offset"),
       secret: reader.optionalText("secret"),
+      ...(onSecret && { onSecret }),
       ...readOptions(reader),
     }),
   unSubscribe: async ({ broker, caller }, reader) => {
