@@ -58,11 +58,12 @@ export class MemberWatch {
   async #look(own: NodeId): Promise<void> {
     const { coordinator } = this.#options;
     if (this.#members === undefined) this.#learn(await coordinator.listLeases());
-    const nodes = await coordinator.listNodes();
+    // One that ended during the call is in its answer.
+    const nodes = (await coordinator.listNodes()).filter(({ id }) => !this.history.hasEnded(id));
     const former = this.#members;
     for (const { id, address } of nodes) {
       this.history.name(id, address);
-      const isNew = former === undefined ? id === own : !former.has(id) && !this.history.hasEnded(id);
+      const isNew = former === undefined ? id === own : !former.has(id);
       if (isNew) this.history.note({ what: "joined", nodeId: id });
     }
     const ids = new Set(nodes.map(({ id }) => id));

@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import type { NodeId } from "../../domain/node.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { Hints } from "./hints.ts";
+import { MemberWatch } from "./member-watch.ts";
+
+const lastsMs = 3_600_000;
+const [own, other] = ["own" as NodeId, "other" as NodeId];
+
+it("notes once that a node left while it lists the nodes", async () => {
+  const clock = new VirtualClock();
+  const { coordinator } = createMemoryCluster({ clock });
+  for (const id of [own, other]) await coordinator.join({ id, address: `${id}:1` }, lastsMs);
+  const hints = new Hints();
+  const end = await coordinator.listen((hint) => hints.tell(hint));
+  let answerMs = 0;
+  const listNodes = async () => {
+    const nodes = await coordinator.listNodes();
+    await new Promise<void>((resolve) => void clock.after(answerMs, resolve));
+    return nodes;
+  };
+  const membership = { nodeId: own, isLive: () => true, ended: new AbortController().signal };
+  const member = {
+    membership: (signal: AbortSignal) => Promise.resolve(signal.aborted ? undefined : membership),
+    onHint: (listener: Parameters<Hints["add"]>[0]) => hints.add(listener),
+  };
+  const slow = { listNodes, listLeases: () => coordinator.listLeases() };
+  const watch = new MemberWatch({
+    coordinator: slow,
+    member,
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+  });
+  watch.start();
+  await clock.advance(1_000);
+  answerMs = 500;
+  hints.tell({ kind: "nodes" });
+  await clock.advance(100);
+  await coordinator.leave(other);
+  await clock.advance(60_000);
+  const changes = watch.history.list().map(({ what, node }) => [what, node]);
+  expect(changes).toEqual([
+    ["left", "other:1"],
+    ["joined", "own:1"],
+  ]);
+  watch.stop();
+  await end();
+});
