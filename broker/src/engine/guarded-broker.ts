@@ -37,7 +37,7 @@ import { CountedOpening, type TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
 import type { Inlet } from "./publish/inlet.ts";
 import type { EventQuery } from "./query/event-query.ts";
-import type { ProofQuery } from "./query/proof-query.ts";
+import { mayNotProve, type ProofQuery } from "./query/proof-query.ts";
 import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import type { Peer } from "./session/peer.ts";
@@ -239,16 +239,19 @@ export class GuardedBroker implements Broker {
   }
 
   /**
-   * Finds the event first, so that no proof is made for a caller who may not read its topic. A tenant gets none: a proof contains all logs of a
-   * transaction and the bloom filter of a block, which name topics of other tenants.
+   * Finds the event first, so that no proof is made for a caller who may not read its topic. A proof contains all logs of a transaction and the bloom
+   * filter of a block: so a tenant gets none, nor does whoever may not read every topic.
    */
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
     if (namesOf(caller.principal) !== undefined) {
       throw new BrokerError("accessDenied", { details: "getProof for a tenant; a proof may name topics of others" });
     }
-    const { groups, proofs } = this.#options;
-    return proofs.get(groups.get(call.groupId), call.eventId);
+    const { access, groups, proofs } = this.#options;
+    const { groupId } = call;
+    const mayRead = (topic: string): boolean => access.isAllowed(caller, "read", { groupId, topic });
+    if (!mayRead("#")) throw mayNotProve();
+    return proofs.get(groups.get(groupId), call.eventId, mayRead);
   }
 
   async listSubscriptions(caller: Caller): Promise<readonly NodeListing[]> {

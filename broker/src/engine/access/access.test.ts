@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Broker } from "../broker.ts";
+import type { Broker, TransactionOutcome } from "../broker.ts";
 import { type CalledBroker, testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -192,6 +192,24 @@ it.each(["getEvent", "getProof"] as const)("%s refuses without the name of the e
   expect(failure).toEqual(denied);
   expect((failure as Error).message).not.toContain("secret");
 });
+
+it.each(["b", "$b"])(
+  "getProof is refused to whoever may not read the topic %j, of an event of the same block",
+  async (other) => {
+    await engine.broker.open({ topic: other, groupId });
+    const calls = ["a", other].map((topic) => ({ topic, groupId, content, extensions: [] }));
+    const settled: TransactionOutcome[] = [];
+    engine.broker.submitAll(calls, (outcome) => settled.push(outcome));
+    await engine.clock.advance(1_000);
+    const proven = settled[0]?.status === "SUCCESS" ? (settled[0].results[0]?.eventId ?? "") : "";
+    isDenied = (_, { topic }) => topic === other || (topic === "#" && other === "b");
+    expect(await failureOf(() => engine.broker.getEvent({ eventId: proven, groupId }))).toBe("no failure");
+    expect(await failureOf(() => engine.broker.getProof({ eventId: proven, groupId }))).toEqual(denied);
+    isDenied = () => false;
+    const failure = await failureOf(() => engine.broker.getProof({ eventId: proven, groupId }));
+    expect(failure).toMatchObject({ code: 200_206 }); // A chain in memory has no proofs.
+  },
+);
 
 it("list leaves out topics that begin with $ and that the caller may not read", async () => {
   for (const topic of ["$own/a", "$other/a"]) await engine.broker.open({ topic, groupId });

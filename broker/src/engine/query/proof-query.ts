@@ -1,5 +1,7 @@
 import type { Keccak256 } from "@stele/eth";
 import { BrokerError, isBrokerError, quote, verifyProof } from "@stele/wire";
+import { advance, endOfBlock, positionZero } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { Hash } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { BlockState } from "../../ports/chain-check.ts";
@@ -16,8 +18,15 @@ import { toProof } from "./to-proof.ts";
 /** How long the chain may take to answer for a proof. */
 const proofTimeoutMs = 30_000;
 
+/** Batches of one read of the topics of a block. */
+const batchesReadMax = 500;
+/** Bytes of events of one read of the topics of a block. */
+const batchBytesReadMax = 2 ** 20;
+
 export interface ProofQueryOptions {
   readonly store: Store;
+  /** The store as it is: the topics of a block are known without the chain. */
+  readonly keptStore: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly events: EventQuery;
   readonly logger: Logger;
@@ -35,13 +44,17 @@ export class ProofQuery {
     this.#options = options;
   }
 
-  /** @throws BrokerError 100300 to 100304 as getEvent, 200205, 200206, 200208. */
-  async get(group: Group, eventId: string): Promise<PlacedProof> {
+  /**
+   * A proof contains the events of a transaction, and names the topics of a block: `mayRead` says to which topics the caller has the right; to all if left
+   * out. @throws BrokerError 100300 to 100304 as getEvent, 100702, 200205, 200206, 200208.
+   */
+  async get(group: Group, eventId: string, mayRead?: (topic: TopicName) => boolean): Promise<PlacedProof> {
     const { store, clock, events } = this.#options;
     const event = await events.get(group, eventId);
     const [topic, batch] = await Promise.all([group.getTopic(event.topic), store.findBatch(group.id, event)]);
     if (batch === undefined) throw new BrokerError("eventNotExist", { details: quote(eventId) });
     const { blockNumber, firstSequence } = batch;
+    if (mayRead !== undefined) await this.#checkTopics(group, blockNumber, mayRead);
     const index = event.sequence - firstSequence;
     using deadline = new Deadline(clock, proofTimeoutMs);
     const place = { address: topic.address, blockNumber, firstSequence, index };
@@ -50,6 +63,19 @@ export class ProofQuery {
     const blockHash = await group.ledger.findBlockHash(blockNumber, deadline.signal);
     this.#check(proof, blockHash);
     return proof;
+  }
+
+  async #checkTopics({ id }: Group, blockNumber: number, mayRead: (topic: TopicName) => boolean): Promise<void> {
+    const bounds = { topic: undefined, batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
+    let after = blockNumber === 0 ? positionZero : endOfBlock(blockNumber - 1);
+    for (;;) {
+      const range = { after, upTo: endOfBlock(blockNumber), ...bounds };
+      const batches = await this.#options.keptStore.readBatches(id, range);
+      const last = batches.at(-1);
+      if (last === undefined) return;
+      if (!batches.every(({ topic }) => mayRead(topic))) throw mayNotProve();
+      after = advance(last.firstPosition, last.count - 1);
+    }
   }
 
   /** Where the chain's file is here: repairs the block if it is damaged, and tries once more. */
@@ -80,4 +106,10 @@ export class ProofQuery {
     const why = `what the index and the chain have of ${eventId} does not fit: ${step}: ${reason}`;
     throw new BrokerError("indexDamaged", { details: why });
   }
+}
+
+/** The refusal of a proof to a caller who may not read all that it shows. */
+export function mayNotProve(): BrokerError {
+  const details = "getProof needs the right to read every topic; a proof shows events and topics of others";
+  return new BrokerError("accessDenied", { details });
 }
