@@ -14,6 +14,8 @@ const tokensKeptMax = 10_000;
 /** Tokens that are being verified at once; further ones are refused as busy. */
 const verifyingMax = 1_000;
 
+const tooLong: Rejected = { kind: "rejected", reason: `the token has more than ${tokenCharactersMax} characters` };
+
 /** Three parts in Base64 for URLs (RFC 7515, section 7.1). */
 const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
@@ -55,11 +57,12 @@ export class TokenRing {
 
   /** Whether a credential has the form of a token. */
   static isToken(credential: string): boolean {
-    return credential.length <= tokenCharactersMax && tokenPattern.test(credential);
+    return tokenPattern.test(credential);
   }
 
   /** At once for a token that was verified before. */
   authenticate(token: string): Principal | Promise<Principal> {
+    if (token.length > tokenCharactersMax) return tooLong;
     const digest = this.#parts.sha256(token);
     const known = this.#known.get(digest);
     if (known !== undefined && this.findFault(known) === undefined) return known;
