@@ -211,6 +211,11 @@ it.each(["b", "$b"])(
   },
 );
 
+it("getProof is refused to whoever may not read every topic, also where the block has no other", async () => {
+  isDenied = (_, { topic }) => topic === "#";
+  expect(await failureOf(() => engine.broker.getProof({ eventId, groupId }))).toEqual(denied);
+});
+
 it("list leaves out topics that begin with $ and that the caller may not read", async () => {
   for (const topic of ["$own/a", "$other/a"]) await engine.broker.open({ topic, groupId });
   isDenied = (_, { topic }) => topic?.startsWith("$other") === true;
