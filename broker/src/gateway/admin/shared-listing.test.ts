@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, NodeListing } from "../../engine/broker.ts";
 import { testCaller } from "../../engine/testing/as-caller.ts";
 import { createDeferred } from "../../lib/deferred.ts";
@@ -53,4 +54,22 @@ it("asks for each caller's right, also where the listing is shared", async () =>
   expect(allowed.status).toBe("fulfilled");
   expect(denied).toMatchObject({ reason: { code: 100_702, message: "not allowed: administer" } });
   expect(begun()).toBe(1);
+});
+
+it("a caller that loses its right while it waits refuses none of those that share its listing", async () => {
+  const leaver = { ...testCaller, address: "10.0.0.1" };
+  let hasLeft = false;
+  const authorize: Broker["authorize"] = (caller) => {
+    if (caller === leaver && hasLeft) throw new BrokerError("credentialRefused", { details: "the key is revoked" });
+  };
+  const listSubscriptions = async (caller: Caller): Promise<readonly NodeListing[]> => {
+    authorize(caller, "administer");
+    return empty;
+  };
+  const { listing } = listingOf([], { authorize, listSubscriptions });
+  const both = [listing.read(leaver), listing.read(testCaller)];
+  hasLeft = true;
+  const [refused, served] = await Promise.allSettled(both);
+  expect(refused).toMatchObject({ reason: { code: 100_701 } });
+  expect(served?.status).toBe("fulfilled");
 });

@@ -1,3 +1,4 @@
+import { isBrokerError } from "@stele/wire";
 import { setTimeout as rest } from "node:timers/promises";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
@@ -28,10 +29,18 @@ export class SharedListing {
     this.#options = options;
   }
 
-  /** The listing as JSON, in pieces. @throws BrokerError 100702. */
+  /** The listing as JSON, in pieces. @throws BrokerError 100701, 100702. */
   async read(caller: Caller): Promise<readonly Buffer[]> {
-    this.#options.broker.authorize(caller, "administer");
-    return this.#shared.read(caller);
+    const { broker } = this.#options;
+    broker.authorize(caller, "administer");
+    try {
+      return await this.#shared.read(caller);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // Whoever asked first may have lost its right while it waited, which must not refuse the others.
+      broker.authorize(caller, "administer");
+      return this.#shared.read(caller);
+    }
   }
 
   async #makeRested(caller: Caller): Promise<readonly Buffer[]> {
@@ -49,4 +58,8 @@ export class SharedListing {
     const { broker, nodeAddress } = this.#options;
     return encodeListing(await broker.listSubscriptions(caller), { ownAddress: nodeAddress(), slices: this.#slices });
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return isBrokerError(error, "accessDenied") || isBrokerError(error, "credentialRefused");
 }
