@@ -328,7 +328,7 @@ export class Connection {
       }
       this.#expirySeconds = Math.min(sessionExpiryInterval, this.#parts.settings.sessionExpirySecondsMax);
     }
-    this.#close(reasonCode !== reason.disconnectWithWill);
+    this.#close(reasonCode === reason.success); // [MQTT-3.1.2-8]: every other reason leaves the will to be published
   }
 
   #answer({ packetId, qos, reasonCode, error }: Answer): void {

@@ -4,7 +4,6 @@ import type { EndReason } from "../../engine/session/peer.ts";
 /** Reason codes of MQTT 5.0, section 2.4, that the broker gives. */
 export const reason = {
   success: 0x00,
-  disconnectWithWill: 0x04,
   noSubscription: 0x11,
   unspecified: 0x80,
   implementationSpecific: 0x83,

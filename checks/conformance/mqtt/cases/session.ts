@@ -140,14 +140,16 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "a will is published after a DISCONNECT that asks for it",
+    name: "a will is published after a DISCONNECT with any reason but 0x00",
     v5: ["3.1.2-8"],
     run: async (context) => {
       const reader = await context.connect("reader");
       await context.subscribe(reader, context.topic);
-      const will = { topic: context.topic, payload: "asked", qos: 1, retain: false };
-      (await context.connect("asking", { will })).send({ cmd: "disconnect", reasonCode: 4 });
-      expect(textsOf(await context.receive(reader, 1))).toEqual(["asked"]);
+      for (const reasonCode of [0x04, 0x80, 0x81, 0x99]) {
+        const will = { topic: context.topic, payload: `left with ${reasonCode}`, qos: 1, retain: false };
+        (await context.connect("leaving", { will })).send({ cmd: "disconnect", reasonCode });
+        expect(textsOf(await context.receive(reader, 1))).toEqual([`left with ${reasonCode}`]);
+      }
     },
   },
   {
