@@ -160,7 +160,6 @@ export const unheld: Readonly<Record<4 | 5, Readonly<Record<string, string>>>> =
     "3.15.2-2": never,
     "3.15.2-3": never,
     "4.2.0-1": "the transports of this suite are such",
-    "4.3.3-7": "expiry is asked once, when an event is first given",
     "4.5.0-2": client,
     "4.6.0-1": client,
     "4.6.0-2": client,

@@ -4,11 +4,21 @@ import type { Delivery } from "../../engine/session/peer.ts";
 import { encodePublish } from "./codec/encode-packet.ts";
 import { toExtensions, toPublish } from "./mapping.ts";
 
-function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
+interface PublishOptions {
+  readonly payload?: "raw" | "event";
+  readonly now?: number;
+  readonly isRepeated?: boolean;
+}
+
+function publishOf(extensions: Extensions, { payload = "raw", now = 0, isRepeated = false }: PublishOptions = {}) {
   const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 1, blockNumber: 1 };
-  const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated: false, filters: [] };
+  const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated, filters: [] };
   // what the mapping reads of a delivery
-  const order = toPublish(delivery as unknown as Delivery, { prefix: "svc-", now: 0, hasPlace: false, payload });
+  return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasPlace: false, payload });
+}
+
+function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
+  const order = publishOf(extensions, { payload });
   if (order === undefined) throw new Error("expired");
   encodePublish(order, 5);
   return order;
@@ -35,6 +45,17 @@ it("leaves out names and values longer than MQTT can say", () => {
       ["v", longest],
     ],
   });
+});
+
+it.each([
+  [false, 1_000, 1],
+  [false, 2_000, undefined],
+  [true, 2_000, 0],
+  [true, 9_000, 0],
+])("repeated: %s, at %i ms of 2,000: leaves %s seconds", (isRepeated, now, left) => {
+  const order = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
+  expect(order?.properties?.messageExpiryInterval).toBe(left);
+  expect(order === undefined).toBe(left === undefined);
 });
 
 it("keeps the marks of the broker from subscribers", () => {

@@ -65,7 +65,7 @@ export interface OutgoingOptions {
   readonly payload: MqttSettings["payload"];
 }
 
-/** The PUBLISH of an event; undefined once the event has expired. */
+/** The PUBLISH of an event; undefined where the event has expired and was not sent before. */
 export function toPublish(delivery: Delivery, options: OutgoingOptions): PublishOrder | undefined {
   const { event, qos, ticket, isRepeated, filters } = delivery;
   const properties = toProperties(delivery, options);
@@ -93,20 +93,21 @@ function toEventPayload(delivery: Delivery): Buffer {
   return Buffer.from(JSON.stringify(toEventBody({ ...event, eventId })));
 }
 
-/** Undefined once the event has expired. */
+/** Undefined where the event has expired and was not sent before. */
 function toProperties(delivery: Delivery, options: OutgoingOptions): Properties | undefined {
-  const { event, filters } = delivery;
+  const { event, filters, isRepeated } = delivery;
   const { prefix, now, hasPlace } = options;
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
-  if (leftSeconds !== undefined && leftSeconds <= 0) return undefined; // [MQTT-3.3.2-5]
+  const isExpired = leftSeconds !== undefined && leftSeconds <= 0;
+  if (isExpired && !isRepeated) return undefined; // [MQTT-3.3.2-5]; what was sent comes again all the same ([MQTT-4.3.3-7], [MQTT-4.4.0-1])
   const isRaw = options.payload === "raw";
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
   const place = hasPlace && isCommitted(event) ? toPlace(delivery, prefix) : [];
   return {
     userProperties: isRaw ? [...place, ...toUserProperties(event.extensions, prefix)] : [],
-    ...(leftSeconds !== undefined && { messageExpiryInterval: leftSeconds }),
+    ...(leftSeconds !== undefined && { messageExpiryInterval: Math.max(leftSeconds, 0) }),
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
     ...optional("contentType", isRaw ? read(key.contentType) : "application/json"),
     ...optional("responseTopic", read(key.responseTopic)),

@@ -87,6 +87,24 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
+    name: "what was sent and not acknowledged comes again, also where it has expired since",
+    v5: ["4.3.3-7", "4.4.0-1"],
+    run: async (context) => {
+      const first = await context.connect("kept", context.kept);
+      await context.subscribe(first, context.topic);
+      const writer = await context.connect("writer");
+      const properties = { messageExpiryInterval: 8 }; // on a busy machine too, it is first sent before that
+      writer.send({ cmd: "publish", topic: context.topic, payload: "old", qos: 2, messageId: 1, properties });
+      const { messageId } = await first.next("publish");
+      first.drop();
+      const waits = await context.connect("clock", { keepalive: 6 });
+      await waits.isEnded(0x8d); // nine seconds later
+      const again = await context.take(await context.connect("kept", context.kept));
+      expect(again).toMatchObject({ messageId, dup: true, payload: Buffer.from("old") });
+      expect(again.properties?.messageExpiryInterval).toBe(0);
+    },
+  },
+  {
     name: "an event that the client refuses is not sent again",
     v5: ["4.4.0-2"],
     run: async (context) => {
