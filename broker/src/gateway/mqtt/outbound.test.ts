@@ -43,7 +43,7 @@ async function deliverAll(topicAliasMax: number, contents: readonly (readonly [t
 it("uses an alias alone only after a packet that the client got told it", async () => {
   const found = await deliverAll(2, [
     ["a", 1_000], // left out
-    ["a", 190], // without the event's place, and without an alias
+    ["a", 192], // without the event's place, and without an alias
     ["a", 1],
     ["a", 1],
     ["b", 1],
@@ -57,6 +57,29 @@ it("uses an alias alone only after a packet that the client got told it", async 
     ["b", 2],
     ["c", undefined],
     ["", 2],
+  ]);
+});
+
+it("sends an event by the alias of its topic where it fits only without the event's place and without the name", async () => {
+  const topic = "plant/1/boiler";
+  const found = await deliverAll(1, [
+    [topic, 1],
+    [topic, 185], // 14 bytes more with the name
+  ]);
+  expect(found).toEqual([
+    [topic, 1],
+    ["", 1],
+  ]);
+});
+
+it("tells a new alias with an event that fits only without the event's place", async () => {
+  const found = await deliverAll(1, [
+    ["a", 185],
+    ["a", 185],
+  ]);
+  expect(found).toEqual([
+    ["a", 1],
+    ["", 1],
   ]);
 });
 

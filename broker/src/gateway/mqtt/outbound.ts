@@ -94,20 +94,27 @@ export class Outbound implements Peer {
     return this.#encodeAlone(delivery);
   }
 
+  /** What the broker adds must not keep an event from a client that would take it without: first the place is left out, then a new alias. */
   #encodeAlone(delivery: Delivery): Buffer | undefined {
-    const { version, packetBytesMax } = this.#parts;
-    const order = this.#toOrder(delivery);
-    if (order === undefined) return undefined;
-    const topicAlias = this.#aliasFor(order.topic);
-    const bytes = encodePublish(withAlias(order, topicAlias, this.#aliases.has(order.topic)), version);
-    if (bytes.length <= packetBytesMax) {
-      if (topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // this packet names it to the client
-      return bytes;
-    }
-    // What the broker adds must not keep an event from a client that would take it without.
+    const whole = this.#toOrder(delivery);
+    const bytes = whole && this.#encodeByAlias(whole);
+    if (whole === undefined || bytes !== undefined) return bytes;
     const bare = this.#toOrder(delivery, false);
-    const fewer = bare && encodePublish(bare, version);
-    return fewer !== undefined && fewer.length <= packetBytesMax ? fewer : undefined;
+    return bare && (this.#encodeByAlias(bare) ?? this.#encodeToFit(bare));
+  }
+
+  #encodeByAlias(order: PublishOrder): Buffer | undefined {
+    const topicAlias = this.#aliasFor(order.topic);
+    const bytes = this.#encodeToFit(withAlias(order, topicAlias, this.#aliases.has(order.topic)));
+    if (bytes !== undefined && topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // this packet names it to the client
+    return bytes;
+  }
+
+  /** Undefined where the packet is too large for the client. */
+  #encodeToFit(order: PublishOrder): Buffer | undefined {
+    const { version, packetBytesMax } = this.#parts;
+    const bytes = encodePublish(order, version);
+    return bytes.length <= packetBytesMax ? bytes : undefined;
   }
 
   #toOrder(delivery: Delivery, mayHavePlace = true): PublishOrder | undefined {
