@@ -111,7 +111,7 @@ export class Connection {
       keptBytes: () => this.#keptBytes,
       onDrained: () => this.#opened?.attachment.session.wake(),
       onEnded: () => this.#close(false),
-      onBroken: () => this.#close(false),
+      onBroken: (error) => (error instanceof PacketError ? this.#fail(error) : this.#close(false)),
       onOutOfMemory: () => this.#end("others need the memory that it holds", reason.quotaExceeded),
     });
     this.#silence = setTimeout(() => this.#end("no CONNECT in time"), settings.connectTimeoutMs);

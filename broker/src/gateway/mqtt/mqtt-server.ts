@@ -1,4 +1,3 @@
-import { createWebSocketStream } from "ws";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { Connections } from "../shared/connection/connections.ts";
@@ -9,6 +8,7 @@ import { Connection, type ConnectionParts } from "./connection.ts";
 import { Encodings } from "./encodings.ts";
 import { messageBytesSpareMin } from "./limits.ts";
 import { LostPublishes } from "./lost-publishes.ts";
+import { createPacketStream } from "./packet-stream.ts";
 
 export interface MqttOptions extends Omit<ConnectionParts, "losses" | "encodings" | "slices"> {
   /** Of this listener alone if left out. */
@@ -37,13 +37,7 @@ export class MqttServer extends SocketListener {
       subprotocols: ["mqtt"],
       needsSubprotocol: true,
       messageBytesMax: packetBytesMax + Math.max(packetBytesMax, messageBytesSpareMin),
-      accept: ({ webSocket, caller }) => {
-        // [MQTT-6.0.0-1]: only binary frames carry packets.
-        webSocket.on("message", (_, isBinary) => {
-          if (!isBinary) webSocket.terminate();
-        });
-        this.connections.serve(createWebSocketStream(webSocket), caller);
-      },
+      accept: ({ webSocket, caller }) => this.connections.serve(createPacketStream(webSocket), caller),
     };
   }
 }

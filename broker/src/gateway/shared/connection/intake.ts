@@ -32,8 +32,8 @@ export interface IntakeParts<Unit> {
   readonly onDrained: () => void;
   /** The client sends no more, and every unit was handled. */
   readonly onEnded: () => void;
-  /** The connection broke, or the client has closed it. */
-  readonly onBroken: () => void;
+  /** The connection broke, with the error of its stream, or the client has closed it. */
+  readonly onBroken: (error?: unknown) => void;
   /** Others need the memory of what is unfinished. */
   readonly onOutOfMemory: () => void;
 }
@@ -66,7 +66,7 @@ export class Intake<Unit> {
     stream.on("data", (chunk: Buffer) => this.#receive(chunk));
     stream.on("drain", () => this.#drained());
     stream.on("error", onBroken);
-    stream.on("close", onBroken);
+    stream.on("close", () => onBroken());
     stream.on("end", () => this.#ended());
   }
 
