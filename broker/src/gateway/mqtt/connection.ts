@@ -1,12 +1,10 @@
 import type { Duplex } from "node:stream";
 import { BrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
-import type { Attachment, Broker } from "../../engine/broker.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Attachment } from "../../engine/broker.ts";
+import type { EndReason } from "../../engine/session/peer.ts";
 import { filterBytes } from "../shared/connection/filter-bytes.ts";
 import { Intake } from "../shared/connection/intake.ts";
-import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { logIn } from "../callers/log-in.ts";
 import { TopicOpener } from "../shared/connection/topic-opener.ts";
 import { toFailure } from "../shared/failure.ts";
@@ -30,43 +28,15 @@ import {
   UNSUPPORTED_PROTOCOL_VERSION,
 } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
-import type { Encodings } from "./encodings.ts";
+import type { ConnectionParts } from "./connection-parts.ts";
 import { encodeWithReason } from "./encode-with-reason.ts";
 import { type Answer, Inbound } from "./inbound.ts";
 import { connectBytesMax, keepAliveFactor } from "./limits.ts";
-import type { LostPublishes } from "./lost-publishes.ts";
+import { type ClientNames, toLogged } from "./lost-publishes.ts";
 import { Outbound } from "./outbound.ts";
-import { endReasonCodes, reason, toConnectCode, toReasonCode, toReturnCode } from "./reason-codes.ts";
-import type { MqttMetrics } from "./metrics.ts";
-import type { MqttSettings } from "./settings.ts";
+import { endReasonCodes, endReasonTexts, reason, toConnectCode, toReasonCode, toReturnCode } from "./reason-codes.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { toWillOrder } from "./will.ts";
-
-/** What all connections share. */
-export interface ConnectionParts {
-  readonly broker: Pick<
-    Broker,
-    | "authenticate"
-    | "mayConnect"
-    | "attach"
-    | "submit"
-    | "submitAll"
-    | "whenRoom"
-    | "release"
-    | "exist"
-    | "open"
-    | "pass"
-  >;
-  readonly losses: LostPublishes;
-  readonly encodings: Encodings;
-  readonly settings: MqttSettings;
-  readonly metrics: MqttMetrics;
-  readonly memory: ConnectionMemory;
-  readonly logger: Logger;
-  /** Shared by all connections: each packet is a step. */
-  readonly slices: TimeSlices;
-  readonly newClientId: () => string;
-}
 
 /** What is a connection's own. */
 interface ConnectionOwn {
@@ -82,6 +52,9 @@ interface Opened {
   readonly inbound: Inbound;
   readonly outbound: Outbound;
 }
+
+/** What is known of a client whose CONNECT is refused. */
+type Refused = Pick<ConnectPacket, "version" | "properties"> & Partial<Pick<ConnectPacket, "clientId">>;
 
 /** First byte of every CONNECT. */
 const CONNECT_BYTE = 0x10;
@@ -112,9 +85,10 @@ export class Connection {
       onDrained: () => this.#opened?.attachment.session.wake(),
       onEnded: () => this.#close(false),
       onBroken: (error) => (error instanceof PacketError ? this.#fail(error) : this.#close(false)),
-      onOutOfMemory: () => this.#end("others need the memory that it holds", reason.quotaExceeded),
+      onOutOfMemory: () =>
+        this.#end("others need the memory that it holds (memoryInFlightBytesMax)", reason.quotaExceeded),
     });
-    this.#silence = setTimeout(() => this.#end("no CONNECT in time"), settings.connectTimeoutMs);
+    this.#silence = setTimeout(() => this.#end("no CONNECT in time (mqttConnectTimeoutMs)"), settings.connectTimeoutMs);
   }
 
   /** Says why to a client of 5.0, and closes. */
@@ -196,7 +170,7 @@ export class Connection {
       topicAliasMax: packet.properties.topicAliasMaximum ?? 0,
       settings,
       metrics: this.#parts.metrics,
-      onEnded: (why) => this.end(endReasonCodes[why]),
+      onEnded: (why) => this.#endBy(why),
     });
     const order = {
       groupId,
@@ -228,7 +202,7 @@ export class Connection {
         this.#write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
       },
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
-      onLost: (topic, error) => this.#parts.losses.lost(topic, error),
+      onLost: (topic, error) => this.#parts.losses.lost(topic, error, this.#toNames(clientId)),
     });
     if (!this.#intake.isClosed) this.#watchSilence(accepted.keepAliveSeconds);
     return { version, accepted, attachment, inbound, outbound };
@@ -248,17 +222,17 @@ export class Connection {
   /** While the broker itself does not read, the client is not silent: it waits for the broker, or is about to take what waits for it. */
   #silent(): void {
     if (this.#intake.isAwaited()) this.#silence?.refresh();
-    else this.#end("the client was silent for too long", reason.keepAliveTimeout);
+    else this.#end("the client was silent for one and a half times its keep-alive", reason.keepAliveTimeout);
   }
 
-  #refuse(error: unknown, { version, properties }: Pick<ConnectPacket, "version" | "properties">): void {
+  #refuse(error: unknown, { version, properties, clientId }: Refused): void {
     const { maximumPacketSize: packetBytesMax = Infinity } = properties;
     const { logger } = this.#parts;
     const reasonCode =
       error instanceof PacketError
         ? error.reasonCode
         : toConnectCode(toFailure(error, logger, { operation: "MQTT connect" }));
-    logger.info("MQTT connection refused", { reason: messageOf(error) });
+    logger.info("MQTT connection refused", { reason: messageOf(error), ...this.#toNames(clientId) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
     this.#parts.metrics.answered("connack", reasonCode);
     if (code !== undefined) {
@@ -357,14 +331,25 @@ export class Connection {
       else if (this.#opened === undefined) this.#refuse(error, { version: 4, properties: {} });
       else this.#end("a second CONNECT"); // [MQTT-3.1.0-2]
     } else {
-      this.#parts.logger.error("MQTT connection failed", { error });
+      this.#parts.logger.error("MQTT connection failed", { error, ...this.#toNames() });
       this.#end("internal error", error instanceof BrokerError ? toReasonCode(error) : reason.unspecified);
     }
   }
 
   #end(why: string, reasonCode = PROTOCOL_ERROR): void {
-    this.#parts.logger.info("MQTT connection ended", { reason: why });
+    this.#parts.logger.info("MQTT connection ended", { reason: why, ...this.#toNames() });
     this.end(reasonCode);
+  }
+
+  #endBy(why: EndReason): void {
+    const text = endReasonTexts[why];
+    if (text === undefined) this.end(endReasonCodes[why]);
+    else this.#end(text, endReasonCodes[why]);
+  }
+
+  /** By which an operator finds the client of a log line. */
+  #toNames(clientId = this.#opened?.accepted.clientId): ClientNames {
+    return { clientId: clientId && toLogged(clientId), address: this.#own.caller.address };
   }
 
   /** `isRegular`: the client said that it leaves, so its will is not published. */

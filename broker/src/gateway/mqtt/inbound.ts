@@ -130,11 +130,17 @@ export class Inbound {
   #takeCredit({ qos, packetId }: PublishPacket): void {
     const { receiveMax } = this.#parts.settings;
     if (this.#pending.length >= 2 * receiveMax) {
-      throw new PacketError(reason.receiveMaximumExceeded, "too many repeats of publishes wait for an answer");
+      throw new PacketError(
+        reason.receiveMaximumExceeded,
+        "too many repeats of publishes wait for an answer (mqttReceiveMax)",
+      );
     }
     if (qos === 2 && this.#unreleased.has(packetId)) return;
     if (this.#unacknowledged + this.#unreleased.size >= receiveMax) {
-      throw new PacketError(reason.receiveMaximumExceeded, `more than ${receiveMax} publishes are under way`);
+      throw new PacketError(
+        reason.receiveMaximumExceeded,
+        `more than ${receiveMax} publishes are under way (mqttReceiveMax)`,
+      );
     }
     if (qos === 2) this.#unreleased.add(packetId);
     else this.#unacknowledged += 1;
@@ -171,7 +177,10 @@ export class Inbound {
     if (topicAlias === undefined) return topic;
     const { topicAliasMax } = this.#parts.settings;
     if (topicAlias > topicAliasMax) {
-      throw new PacketError(reason.topicAliasInvalid, `topic alias ${topicAlias}, at most ${topicAliasMax} are taken`);
+      throw new PacketError(
+        reason.topicAliasInvalid,
+        `topic alias ${topicAlias}, at most ${topicAliasMax} are taken (mqttTopicAliasMax)`,
+      );
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
     if (known === undefined) throw protocolError(`topic alias ${topicAlias} stands for no topic yet`);

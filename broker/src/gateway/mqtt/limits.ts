@@ -31,8 +31,5 @@ export const encodingOverheadBytes = 512;
 /** Longest client identifier, in bytes. */
 export const clientIdBytesMax = 1_024;
 
-/** Characters of a client's topic that a log line names. */
-export const loggedTopicCharactersMax = 100;
-
-/** Refused publishes of QoS 0 are logged so often at most. */
-export const lostLogIntervalMs = 1_000;
+/** Characters of a name that a client chose, such as a topic, that a log line has. */
+export const loggedCharactersMax = 100;

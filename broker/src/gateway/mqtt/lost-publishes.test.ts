@@ -12,8 +12,9 @@ it("logs the first refusal at once and those of the next second by their count, 
   const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };
   const losses = new LostPublishes(logger, noMqttMetrics);
   const busy = new BrokerError("busy");
-  for (let index = 0; index < 100; index += 1) losses.lost("t".repeat(60_000), busy);
-  const first = { topic: "t".repeat(100), code: busy.code, count: 1 };
+  const names = { clientId: "meter", address: "192.0.2.1" };
+  for (let index = 0; index < 100; index += 1) losses.lost("t".repeat(60_000), busy, names);
+  const first = { topic: "t".repeat(100), code: busy.code, reason: busy.message, ...names, count: 1 };
   expect(lines).toEqual([first]);
   vi.advanceTimersByTime(1_000);
   expect(lines).toEqual([first, { count: 99 }]);

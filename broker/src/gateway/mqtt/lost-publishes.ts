@@ -1,38 +1,36 @@
 import type { BrokerError } from "@stele/wire";
 import type { Logger } from "../../lib/logger.ts";
+import { CountedLog } from "../shared/connection/counted-log.ts";
 import type { MqttMetrics } from "./metrics.ts";
-import { loggedTopicCharactersMax, lostLogIntervalMs } from "./limits.ts";
+import { loggedCharactersMax } from "./limits.ts";
+
+/** By which an operator finds a client. */
+export interface ClientNames {
+  readonly clientId: string | undefined;
+  /** IP address of the client; undefined when the connection ended first. */
+  readonly address: string | undefined;
+}
 
 /** Logs refused publishes of QoS 0, which nobody is told of, for all connections of a listener: the first at once, further ones by their count. */
 export class LostPublishes {
-  readonly #logger: Logger;
+  readonly #log: CountedLog;
   readonly #metrics: Pick<MqttMetrics, "publishLost">;
-  #count = 0;
-  #isQuiet = false;
 
   constructor(logger: Logger, metrics: Pick<MqttMetrics, "publishLost">) {
-    this.#logger = logger;
+    this.#log = new CountedLog(logger, {
+      first: "MQTT publishes of QoS 0 refused",
+      further: "further MQTT publishes of QoS 0 refused",
+    });
     this.#metrics = metrics;
   }
 
-  lost(topic: string, { code }: BrokerError): void {
+  lost(topic: string, { code, message }: BrokerError, names: ClientNames): void {
     this.#metrics.publishLost();
-    this.#count += 1;
-    if (this.#isQuiet) return;
-    this.#logger.warn("MQTT publishes of QoS 0 refused", { topic: toLogged(topic), code, count: this.#count });
-    this.#count = 0;
-    this.#isQuiet = true;
-    setTimeout(() => this.#rest(), lostLogIntervalMs).unref();
-  }
-
-  #rest(): void {
-    this.#isQuiet = false;
-    if (this.#count > 0) this.#logger.warn("further MQTT publishes of QoS 0 refused", { count: this.#count });
-    this.#count = 0;
+    this.#log.add({ topic: toLogged(topic), code, reason: toLogged(message), ...names });
   }
 }
 
-/** A topic of a client, which may be 64 KiB long, as it goes into the log. */
-export function toLogged(topic: string): string {
-  return topic.slice(0, loggedTopicCharactersMax);
+/** A name of a client's choice, which may be 64 KiB long, as it goes into the log. */
+export function toLogged(name: string): string {
+  return name.slice(0, loggedCharactersMax);
 }

@@ -34,6 +34,16 @@ export const endReasonCodes: Readonly<Record<EndReason, number>> = {
   refused: reason.notAuthorized,
 };
 
+/** Why the broker ended a connection, for the log; undefined where it ends all connections and logs that. */
+export const endReasonTexts: Readonly<Record<EndReason, string | undefined>> = {
+  "taken-over": "another connection with this client identifier took the session over",
+  removed: "unSubscribe ended the session",
+  stopping: undefined,
+  failed: "an event could not be delivered",
+  stale: undefined,
+  refused: "the client's rights ended",
+};
+
 /** Codes of contents and extensions that are too long. */
 const tooLong: ReadonlySet<number> = new Set([
   errorCatalogue.contentTooLong.code,

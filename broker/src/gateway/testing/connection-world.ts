@@ -35,6 +35,8 @@ export interface ConnectionWorldOptions extends EngineOptions {
   readonly memoryBytesMax?: number;
   /** Of the event loop; its own if left out. */
   readonly slices?: TimeSlices;
+  /** Of the listener; none if left out. */
+  readonly logger?: Logger;
 }
 
 /** What the server of every protocol gets. */
@@ -55,14 +57,20 @@ export class ConnectionWorld<Server extends Listener> {
   port = 0;
 
   protected constructor(
-    { connectionsMax = 1_000, memoryBytesMax = 2 ** 26, slices, ...engine }: ConnectionWorldOptions,
+    {
+      connectionsMax = 1_000,
+      memoryBytesMax = 2 ** 26,
+      slices,
+      logger = silentLogger,
+      ...engine
+    }: ConnectionWorldOptions,
     createServer: (parts: ServerParts) => Server,
   ) {
     const broker = createMemoryEngine(engine);
     this.broker = asCaller(broker);
     const [memory, heldBytes] = createConnectionMemory(memoryBytesMax);
     this.heldBytes = heldBytes;
-    this.server = createServer({ broker: broker.calls, logger: silentLogger, memory, connectionsMax, slices });
+    this.server = createServer({ broker: broker.calls, logger, memory, connectionsMax, slices });
   }
 
   protected async begin(): Promise<this> {

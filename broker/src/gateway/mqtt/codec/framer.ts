@@ -97,6 +97,7 @@ export class Framer {
 
   #checkSize(size: number): void {
     if (size <= this.#packetBytesMax) return;
-    throw new PacketError(PACKET_TOO_LARGE, `a packet of ${size} bytes, at most ${this.#packetBytesMax} are taken`);
+    const limit = `at most ${this.#packetBytesMax} are taken (mqttPacketBytesMax; a CONNECT has a limit of its own)`;
+    throw new PacketError(PACKET_TOO_LARGE, `a packet of ${size} bytes, ${limit}`);
   }
 }

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { Caller, Protocol } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { CountedLog } from "./counted-log.ts";
 
 /** One connection, begins by the time that its constructor returns. */
 export interface Connected {
@@ -28,10 +29,16 @@ export class Connections {
   readonly options: Omit<ConnectionsOptions, "create">;
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
+  readonly #refusals: CountedLog;
 
   constructor({ create, ...options }: ConnectionsOptions) {
     this.options = options;
     this.#create = create;
+    const { logger, protocol } = options;
+    this.#refusals = new CountedLog(logger, {
+      first: `${protocol} connections refused: there are as many as may be`,
+      further: `further ${protocol} connections refused`,
+    });
     options.metrics.watchConnections(() => this.#open.size);
   }
 
@@ -39,9 +46,16 @@ export class Connections {
     if (this.#open.size >= this.options.connectionsMax) {
       stream.on("error", () => {}); // the client may have reset it already
       stream.destroy();
+      this.refused(caller.address);
       return;
     }
     this.#open.add(this.#create(stream, caller, (closed) => void this.#open.delete(closed)));
+  }
+
+  /** A connection of that address was closed, because there are {@link ConnectionsOptions.connectionsMax} already. */
+  refused(address: string | undefined): void {
+    const { connectionsMax, protocol } = this.options;
+    this.#refusals.add({ address, connectionsMax, setting: `${protocol.toLowerCase()}ConnectionsMax` });
   }
 
   /** What clients published and was not acknowledged they will send again. */

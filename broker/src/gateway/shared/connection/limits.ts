@@ -27,3 +27,6 @@ export const closeGraceMs = 1_000;
 
 /** How often the files of a certificate are read again, in milliseconds: a renewed one serves new connections from then on. */
 export const certificateReloadMs = 60_000;
+
+/** What clients may cause as often as they like is logged so often at most. */
+export const countedLogIntervalMs = 1_000;

@@ -25,6 +25,7 @@ export class SocketServer {
     this.#connections = connections;
     const { connectionsMax, logger, protocol } = connections.options;
     server.maxConnections = connectionsMax;
+    server.on("drop", (dropped) => connections.refused(dropped?.remoteAddress));
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import { MqttWorld } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+
+let lines: (readonly [message: string, fields: LogFields | undefined])[];
+let world: MqttWorld;
+beforeEach(async () => {
+  lines = [];
+  const note = (message: string, fields?: LogFields): void => void lines.push([message, fields]);
+  const logger: Logger = { ...silentLogger, info: note, warn: note };
+  world = await MqttWorld.start({ logger, connectionsMax: 2 });
+});
+afterEach(() => world.stop());
+
+const address = "127.0.0.1";
+
+it("names the client whose CONNECT is refused, with a short identifier", async () => {
+  const client = await RawClient.open(world.port, 5);
+  client.send({ cmd: "connect", clientId: "c".repeat(2_000), clean: true, keepalive: 0 });
+  await client.closed;
+  const reason = "the client identifier has more than 1024 bytes";
+  expect(lines).toEqual([["MQTT connection refused", { reason, clientId: "c".repeat(100), address }]]);
+});
+
+it("names the client whose connection ends, and the setting that it met", async () => {
+  const client = await RawClient.connect(world.port, 5, { clientId: "meter" });
+  client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: 1, properties: { topicAlias: 101 } });
+  await client.closed;
+  const reason = "topic alias 101, at most 100 are taken (mqttTopicAliasMax)";
+  expect(lines).toEqual([["MQTT connection ended", { reason, clientId: "meter", address }]]);
+});
+
+it("names the client whose publish of QoS 0 is refused, and the reason", async () => {
+  const client = await RawClient.connect(world.port, 5, { clientId: "meter" });
+  client.send({ cmd: "publish", topic: "ümlaut", payload: "x", qos: 0 });
+  client.send({ cmd: "pingreq" });
+  await client.next("pingresp");
+  const reason: unknown = expect.stringContaining("invalid character");
+  const fields = { topic: "ümlaut", code: 100106, reason, clientId: "meter", address, count: 1 };
+  expect(lines).toEqual([["MQTT publishes of QoS 0 refused", fields]]);
+});
+
+it("says that another connection took the session over", async () => {
+  const first = await RawClient.connect(world.port, 5, { clientId: "meter" });
+  await RawClient.connect(world.port, 5, { clientId: "meter" });
+  await first.closed;
+  const reason = "another connection with this client identifier took the session over";
+  expect(lines).toEqual([["MQTT connection ended", { reason, clientId: "meter", address }]]);
+});
+
+it("says that there are as many connections as may be, and which setting says how many", async () => {
+  await RawClient.connect(world.port, 5, { clientId: "one" });
+  await RawClient.connect(world.port, 5, { clientId: "two" });
+  await (await RawClient.open(world.port, 5)).closed;
+  const fields = { address, connectionsMax: 2, setting: "mqttConnectionsMax", count: 1 };
+  expect(lines).toEqual([["MQTT connections refused: there are as many as may be", fields]]);
+});
