@@ -47,6 +47,10 @@ it("leaves out names and values longer than MQTT can say", () => {
   });
 });
 
+it.each(["a/#", "+/b", "nul\0"])("leaves out the response topic %j, which MQTT forbids", (responseTopic) => {
+  expect(propertiesOf([["svc-response-topic", responseTopic]])).toEqual({ userProperties: [] });
+});
+
 it.each([
   [false, 1_000, 1],
   [false, 2_000, undefined],

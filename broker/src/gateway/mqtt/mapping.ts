@@ -109,8 +109,8 @@ function toProperties(delivery: Delivery, options: OutgoingOptions): Properties 
     userProperties: isRaw ? [...place, ...toUserProperties(event.extensions, prefix)] : [],
     ...(leftSeconds !== undefined && { messageExpiryInterval: Math.max(leftSeconds, 0) }),
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
-    ...optional("contentType", isRaw ? read(key.contentType) : "application/json"),
-    ...optional("responseTopic", read(key.responseTopic)),
+    ...toContentType(isRaw ? read(key.contentType) : "application/json"),
+    ...toResponseTopic(read(key.responseTopic)),
     ...toCorrelation(read(key.correlationData)),
     ...(identifiers.length > 0 && { subscriptionIdentifiers: identifiers }),
   };
@@ -165,8 +165,13 @@ function isText(value: string): boolean {
   return !value.includes("\0") && Buffer.byteLength(value) <= valueBytesMax;
 }
 
-function optional(name: "contentType" | "responseTopic", value: string | undefined): Properties {
-  return value === undefined || !isText(value) ? {} : { [name]: value };
+function toContentType(contentType: string | undefined): Properties {
+  return contentType === undefined || !isText(contentType) ? {} : { contentType };
+}
+
+/** One with a wildcard would make clients end their connection ([MQTT-3.3.2-14]); other producers may write it. */
+function toResponseTopic(responseTopic: string | undefined): Properties {
+  return responseTopic === undefined || !isText(responseTopic) || /[+#]/.test(responseTopic) ? {} : { responseTopic };
 }
 
 function toCorrelation(base64: string | undefined): Properties {
