@@ -42,9 +42,11 @@ export class SessionFilters {
     const accepted = orders.filter((_, index) => !(answers[index] instanceof BrokerError));
     // One packet may name a filter twice: the last one counts.
     const byText = new Map(accepted.map((order) => [order.filter, order]));
+    const seen = new Set<TopicFilter>();
     const withRetained = accepted.filter(({ filter, retained }) => {
-      if (isShared(filter)) return false;
-      return retained === "always" || (retained === "if-new" && !session.hasFilter(filter));
+      const isNew = !session.hasFilter(filter) && !seen.has(filter);
+      seen.add(filter);
+      return !isShared(filter) && (retained === "always" || (retained === "if-new" && isNew));
     });
     await this.#save(session, group, () => ({
       put: [...byText.values()].map((order) => this.#toStored(order, session, group)),
@@ -58,7 +60,9 @@ export class SessionFilters {
     { session, group }: { readonly session: Session; readonly group: Group },
     filters: readonly TopicFilter[],
   ): Promise<readonly boolean[]> {
-    const answers = filters.map((filter) => session.hasFilter(filter));
+    // One packet may name a filter twice: then the second finds none.
+    const found = new Set(filters.filter((filter) => session.hasFilter(filter)));
+    const answers = filters.map((filter) => found.delete(filter));
     await this.#save(session, group, () => ({ put: [], removed: filters }));
     return answers;
   }

@@ -152,6 +152,20 @@ it("replaces a filter of a session that has as many as it may", async () => {
   expect(await client.next("suback")).toMatchObject({ granted: [1, 0x97] });
 });
 
+it("answers a packet that names a filter twice as it would answer two packets, [MQTT-3.8.4-5], [MQTT-3.10.4-6]", async () => {
+  const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
+  writer.send(publication("a", { retain: true, payload: "retained" }));
+  await writer.next("puback");
+  const client = await RawClient.connect(world.port, 5);
+  const subscriptions = [2, 1].map((rh) => ({ topic: "a", qos: 2 - rh, rh })); // the second finds the first
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions });
+  expect(await client.next("suback")).toMatchObject({ granted: [0, 1] });
+  writer.send(publication("a", { payload: "live" }));
+  expect(await client.next("publish")).toMatchObject({ payload: Buffer.from("live"), qos: 1 });
+  client.send({ cmd: "unsubscribe", messageId: 2, unsubscriptions: ["a/#/b", "a", "a"] });
+  expect(await client.next("unsuback")).toMatchObject({ granted: [0x8f, 0, 0x11] });
+});
+
 it("gives each event of a share to one of its members, of either version, and none of the retained ones", async () => {
   const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
   writer.send(publication("a", { retain: true, payload: "retained" }));

@@ -45,10 +45,10 @@ export async function unsubscribeAll(
   const filters = packet.filters.map(findFilter);
   const wellFormed = filters.filter((filter) => filter !== undefined);
   try {
-    const found = await attachment.unsubscribe(wellFormed);
+    const answers = (await attachment.unsubscribe(wellFormed)).values();
     return filters.map((filter) => {
       if (filter === undefined) return reason.filterInvalid;
-      return found[wellFormed.indexOf(filter)] === true ? reason.success : reason.noSubscription;
+      return answers.next().value === true ? reason.success : reason.noSubscription;
     });
   } catch (error) {
     const code = toReasonCode(toFailure(error, logger, { operation: "MQTT unsubscribe" }));
