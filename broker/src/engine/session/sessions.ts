@@ -12,6 +12,8 @@ import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
+import { untilAborted } from "../time.ts";
+import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
 import { checkAdmission, isKept, toStanding, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
@@ -41,6 +43,7 @@ export class Sessions implements Readers {
   readonly #owners: ConnectedOwners;
   readonly #turns = new KeyedMutex<string>();
   readonly #stopping = new AbortController();
+  readonly #attaches = new Attaches();
   readonly #left: LeftConnections;
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
@@ -120,20 +123,8 @@ export class Sessions implements Readers {
     const group = this.#parts.groups.get(order.groupId);
     const name = nameOf({ ...order, groupId: group.id });
     await this.#sweeper.ready(group.id);
-    return this.#turns.run(name, async () => {
-      this.#checkRoom(name, order.will);
-      const held = this.#connected.get(name);
-      if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
-      const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
-      await this.#streams.startOf(group, stream); // a wrong offset ends no connection
-      await this.#endLocal(name);
-      try {
-        return await group.changes.shared(() => this.#attach({ name, group, caller, stream }, order, peer));
-      } catch (error) {
-        this.#lost.begin();
-        throw error;
-      }
-    });
+    const attach = (): Promise<Attachment> => this.#attachInTurn({ name, group, caller }, order, peer);
+    return this.#turns.run(name, () => this.#attaches.run(attach));
   }
 
   async stop(groupId: GroupId): Promise<void> {
@@ -167,11 +158,37 @@ export class Sessions implements Readers {
   /** Ends every connection, and answers when that is written, or cannot be in time. */
   async stopAll(signal: AbortSignal): Promise<void> {
     for (const shares of this.#shares.values()) void shares.stop();
-    for (const { peer } of this.#connected.values()) peer.ended("stopping");
-    const left = this.#left.settled();
-    await Promise.race([left, new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }))]);
+    const all = new Set(this.#connected.values());
+    for (const { peer } of all) peer.ended("stopping");
+    await untilAborted(this.#attaches.close(), signal);
+    this.#endLate([...this.#connected.values()].filter((known) => !all.has(known)));
+    await untilAborted(this.#left.settled(), signal);
     this.#stopping.abort();
     await this.#sweeper.stop();
+  }
+
+  /** The client of a connection that attached while the broker stops was never accepted, so its will is not published. */
+  #endLate(connected: readonly Connected[]): void {
+    for (const known of connected) {
+      known.peer.ended("stopping"); // its listener may detach it now
+      if (this.#connected.get(known.name) === known) this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
+    }
+  }
+
+  async #attachInTurn(attaching: Omit<Attaching, "stream">, order: AttachOrder, peer: Peer): Promise<Attachment> {
+    const { name, group, caller } = attaching;
+    this.#checkRoom(name, order.will);
+    const held = this.#connected.get(name);
+    if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
+    const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
+    await this.#streams.startOf(group, stream); // a wrong offset ends no connection
+    await this.#endLocal(name);
+    try {
+      return await group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
+    } catch (error) {
+      this.#lost.begin();
+      throw error;
+    }
   }
 
   async #attach(attaching: Attaching, order: AttachOrder, peer: Peer): Promise<Attachment> {
