@@ -25,14 +25,25 @@ export interface HttpSender extends AsyncDisposable {
 const connectionsMax = 64;
 const timeoutDefaultMs = 60_000;
 
+export interface HttpClientOptions {
+  readonly timeoutMs?: number;
+  /** Where its connections come from; the system chooses if left out. */
+  readonly localAddress?: string | undefined;
+}
+
 /** Keep-alive connections to one broker process. */
 export class HttpClient implements HttpSender {
   readonly url: string;
   readonly #agent: Agent;
 
-  constructor(url: string, { timeoutMs = timeoutDefaultMs }: { readonly timeoutMs?: number } = {}) {
+  constructor(url: string, { timeoutMs = timeoutDefaultMs, localAddress }: HttpClientOptions = {}) {
     this.url = url;
-    this.#agent = new Agent({ connections: connectionsMax, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
+    this.#agent = new Agent({
+      connections: connectionsMax,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      ...(localAddress === undefined ? {} : { localAddress }),
+    });
   }
 
   async send({ method, path, headers = {}, body }: HttpRequest): Promise<HttpAnswer> {

@@ -13,7 +13,7 @@ let tail: Dispatcher.ResponseData;
 let sessionId = "";
 beforeAll(async () => {
   receiver = await startReceiver();
-  world = await AccessWorld.start();
+  world = await AccessWorld.start({ hasClientsApart: true });
   const door = world.door("REST POST JSON", "client");
   await door.call("open", { topic: "t/a" });
   const published = await door.call("publish", { topic: "t/a", content: "x" });
@@ -32,7 +32,7 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]();
 });
 
-/** What a call is answered with that is refused for its credential. Wrong credentials are slowed, so a test gives its own at once. */
+/** What a call is answered with that is refused for its credential. */
 const refusalOf = (name: CredentialName) => {
   const code = codes[name] ?? 100_702;
   return { status: code === 100_701 ? 401 : 403, code };

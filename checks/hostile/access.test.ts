@@ -16,7 +16,7 @@ let eventId = "";
 let subscriptionId = "";
 beforeAll(async () => {
   receiver = await startReceiver();
-  world = await AccessWorld.start();
+  world = await AccessWorld.start({ hasClientsApart: true });
   const door = world.door("REST POST JSON", "client");
   await door.call("open", { topic: "t/a" });
   const published = await door.call("publish", { topic: "t/a", content: "x" });
@@ -53,7 +53,6 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
   it.each(refused)("with the credential %s every operation is refused, and nothing changes", async (name) => {
     const before = await world.snapshot();
     const door = world.door(kind, name);
-    // Wrong credentials are slowed, so they come at once.
     const calls = operations.map(([operation, toParams]) => door.call(nameAt(kind, operation), toParams()));
     for (const [index, outcome] of (await Promise.all(calls)).entries()) {
       const operation = operations[index]?.[0];
@@ -135,7 +134,7 @@ function subscribeTo(topic: string) {
 describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) => {
   const open = async (name: CredentialName, packet: object = {}, transport: Transport = "tcp"): Promise<Peer> => {
     const addresses = { tcp: world.port("MQTT"), websocket: `${world.broker.url.replace("http", "ws")}/mqtt` };
-    const peer = await Peer.open(addresses, { transport, version });
+    const peer = await Peer.open(addresses, { transport, version, localAddress: world.takeAddress() });
     const password = world.credential(name);
     const login = password === undefined ? {} : { username: "any", password: Buffer.from(password) };
     peer.send({ cmd: "connect", clientId: `${name} ${version}`, clean: true, keepalive: 0, ...login, ...packet });

@@ -15,6 +15,13 @@ export interface Addresses {
 
 export type Transport = keyof Addresses;
 
+interface PeerOptions {
+  readonly transport: Transport;
+  readonly version: 4 | 5;
+  /** Where the connection comes from; the system chooses if left out. */
+  readonly localAddress?: string | undefined;
+}
+
 type PacketOf<Command extends Packet["cmd"]> = Extract<Packet, { cmd: Command }>;
 
 /** The client's end of one connection. It sends what a test wants, and reads with another implementation's parser. */
@@ -48,16 +55,14 @@ export class Peer {
     stream.once("close", closed);
   }
 
-  static async open(
-    addresses: Addresses,
-    { transport, version }: { transport: Transport; version: 4 | 5 },
-  ): Promise<Peer> {
+  static async open(addresses: Addresses, { transport, version, localAddress }: PeerOptions): Promise<Peer> {
+    const from = localAddress === undefined ? {} : { localAddress };
     if (transport === "tcp") {
-      const socket = connect(addresses.tcp, "127.0.0.1");
+      const socket = connect({ host: "127.0.0.1", port: addresses.tcp, ...from });
       await once(socket, "connect");
       return new Peer(socket, version);
     }
-    const webSocket = new WebSocket(addresses.websocket, "mqtt");
+    const webSocket = new WebSocket(addresses.websocket, "mqtt", from);
     await once(webSocket, "open");
     return new Peer(createWebSocketStream(webSocket), version);
   }

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { type BrokerProcess, mainFile, startBroker } from "../../harness/broker-process.ts";
 import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient, type HttpSender } from "../../harness/http-client.ts";
+import { takeLoopbackAddress } from "../../harness/loopback-address.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { toKeySet, TokenIssuer, toPart } from "./token-issuer.ts";
@@ -65,7 +66,13 @@ const tokens = {
   roles: { client: ["client"], weak: ["weak"], elsewhere: ["elsewhere"], operators: ["admin"] },
 };
 
+export interface AccessWorldOptions {
+  /** Whether each client comes from an address of its own: the broker then slows none for the wrong credentials of others. */
+  readonly hasClientsApart?: boolean;
+}
+
 interface AccessWorldParts {
+  readonly hasClientsApart: boolean;
   readonly broker: BrokerProcess;
   readonly folder: TempFolder;
   readonly credentials: Readonly<Record<CredentialName, string | undefined>>;
@@ -79,15 +86,17 @@ export class AccessWorld implements AsyncDisposable {
   readonly #credentials: Readonly<Record<CredentialName, string | undefined>>;
   readonly #clients: HttpClient[] = [];
   readonly #issuer: TokenIssuer;
+  readonly #hasClientsApart: boolean;
 
-  private constructor({ broker, folder, credentials, issuer }: AccessWorldParts) {
+  private constructor({ broker, folder, credentials, issuer, hasClientsApart }: AccessWorldParts) {
     this.broker = broker;
     this.#folder = folder;
     this.#credentials = credentials;
     this.#issuer = issuer;
+    this.#hasClientsApart = hasClientsApart;
   }
 
-  static async start(): Promise<AccessWorld> {
+  static async start({ hasClientsApart = false }: AccessWorldOptions = {}): Promise<AccessWorld> {
     const folder = createTempFolder();
     const keys = join(folder.path, "keys.json");
     const [issuer, removed] = [new TokenIssuer(issuerName), new TokenIssuer(issuerName, "removed")];
@@ -134,7 +143,7 @@ export class AccessWorld implements AsyncDisposable {
       publisher,
     };
     const credentials = { ...given, ...createTokens(issuer, removed) };
-    const world = new AccessWorld({ broker, folder, credentials, issuer });
+    const world = new AccessWorld({ broker, folder, credentials, issuer, hasClientsApart });
     await world.#answers("token of a removed key", "sequenceNumber");
     world.publishKeys(issuer);
     await world.#answers("token of a removed key", "100701");
@@ -204,9 +213,14 @@ export class AccessWorld implements AsyncDisposable {
     return readFileSync(auditLogOf(this.#folder), "utf8");
   }
 
+  /** Where the next client comes from; undefined where the system chooses. */
+  takeAddress(): string | undefined {
+    return this.#hasClientsApart ? takeLoopbackAddress() : undefined;
+  }
+
   /** A client with that credential. */
   http(name: CredentialName, base = this.broker.url): HttpSender {
-    const client = new HttpClient(base);
+    const client = new HttpClient(base, { localAddress: this.takeAddress() });
     this.#clients.push(client);
     const credential = this.credential(name);
     const authorization: Record<string, string> =

@@ -4,7 +4,9 @@ import type { AccessWorld, CredentialName } from "./access-world.ts";
 
 /** Sends frames, and returns what has come once the broker closes or has answered the last receipt. */
 export async function talk(world: AccessWorld, name: CredentialName, ...frames: readonly string[]): Promise<string> {
-  const socket = connect(world.port("STOMP"), "127.0.0.1");
+  const localAddress = world.takeAddress();
+  const from = localAddress === undefined ? {} : { localAddress };
+  const socket = connect({ host: "127.0.0.1", port: world.port("STOMP"), ...from });
   const closed = whenClosed(socket);
   const passcode = world.credential(name);
   const login = passcode === undefined ? "" : `login:any\npasscode:${passcode}\n`;
