@@ -25,13 +25,16 @@ export interface ChainGroup extends Omit<GroupSetting, "signer"> {
   readonly privateKey: Hex;
 }
 
+/** Interval between polls of a group that names none, in milliseconds. With the default of a second, the tests would mostly wait for it. */
+const pollMsDefault = 50;
+
 /** The environment of a broker with these groups. */
 export function groupsEnv(groups: readonly ChainGroup[]): Record<string, string> {
   const env: Record<string, string> = {};
   const entries = groups.map(({ privateKey, ...group }, index): GroupSetting => {
     const name = `CHECKS_SIGNER_KEY_${index}`;
     env[name] = privateKey;
-    return { ...group, signer: { privateKeyEnv: name } };
+    return { pollMs: pollMsDefault, ...group, signer: { privateKeyEnv: name } };
   });
   return { ...env, STELE_GROUPS: JSON.stringify(entries) };
 }
