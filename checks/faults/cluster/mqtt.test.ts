@@ -1,5 +1,5 @@
 import { connect, connectAsync, type IClientOptions, type MqttClient, Store } from "mqtt";
-import { describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Cluster } from "../../harness/cluster.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
@@ -69,17 +69,24 @@ const ascending = (one: number, other: number): number => one - other;
 const numbersTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
 describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await Cluster.start({ env });
+  });
+  afterEach(() => cluster.resume());
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
   it.each([1, 2] as const)(
     "a client moves to another node, which is killed, in the middle of QoS %i: nothing is lost and the order stays",
     async (qos) => {
-      await using cluster = await Cluster.start({ env });
-      const consumer = new Consumer(cluster, "consumer");
+      const topic = `moves/${qos}`;
+      const consumer = new Consumer(cluster, `consumer ${qos}`);
       await consumer.connect(0);
-      await consumer.subscribe("t", qos);
+      await consumer.subscribe(topic, qos);
       const publisher = await connectAsync(addressOf(cluster, 2), { protocolVersion: 5, reconnectPeriod: 0 });
       const count = 45;
       const publishing = (async () => {
-        for (const number of numbersTo(count)) await publisher.publishAsync("t", String(number), { qos });
+        for (const number of numbersTo(count)) await publisher.publishAsync(topic, String(number), { qos });
       })();
       await consumer.untilGot(10);
       expect(await consumer.connect(1)).toBe(true);
@@ -101,17 +108,16 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   it(
     "a share with members at three nodes, one of which is killed: every event comes, and only the latest of the killed node come twice",
     async () => {
-      await using cluster = await Cluster.start({ env });
       const consumers = [0, 1, 2].map((node) => new Consumer(cluster, `member ${node}`));
       for (const [node, consumer] of consumers.entries()) {
         await consumer.connect(node);
-        await consumer.subscribe("$share/workers/t", 1);
+        await consumer.subscribe("$share/workers/shared", 1);
       }
       const publisher = await connectAsync(addressOf(cluster, 2), { protocolVersion: 5, reconnectPeriod: 0 });
       const all = (): number[] => consumers.flatMap(({ got }) => got);
       const publish = async (from: number, to: number): Promise<void> => {
         const numbers = numbersTo(to).slice(from);
-        await Promise.all(numbers.map((number) => publisher.publishAsync("t", String(number), { qos: 1 })));
+        await Promise.all(numbers.map((number) => publisher.publishAsync("shared", String(number), { qos: 1 })));
       };
       await publish(0, 100);
       await until("the first hundred", () => new Set(all()).size === 100, { timeoutMs: waitMs });
@@ -139,7 +145,6 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   it(
     "wills of a killed node are published once by the others",
     async () => {
-      await using cluster = await Cluster.start({ env });
       const witness = new Consumer(cluster, "witness");
       await witness.connect(0);
       await witness.subscribe("wills", 1);

@@ -219,7 +219,7 @@ export class ClusterScenario implements AsyncDisposable {
   }
 
   async #begin(): Promise<void> {
-    for (const topic of topics) await this.cluster.client.open(topic);
+    await Promise.all(topics.map((topic) => this.cluster.client.open(topic)));
     for (const [filter, matches] of filters) {
       await this.#subscribe({ filter, matches });
       await this.#subscribe({ filter, matches, isRpc: true });
