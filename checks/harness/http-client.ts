@@ -22,7 +22,8 @@ export interface HttpSender extends AsyncDisposable {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }
 
-const connectionsMax = 64;
+/** A hundred callers at once are the most that a test has. */
+const connectionsMax = 128;
 const timeoutDefaultMs = 60_000;
 
 export interface HttpClientOptions {
