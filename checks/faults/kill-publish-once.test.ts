@@ -14,7 +14,7 @@ const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "6");
 const topics = ["once/a", "once/b"];
 const producersPerTopic = 4;
 const countUntilKillMax = 60;
-const blockTimeS = 0.5;
+const blockTimeS = 0.25;
 /** Every wait has a limit of its own; this one only ends a test that hangs, whatever the number of rounds. */
 const timeoutMs = 60_000 * (rounds + 4);
 

@@ -24,7 +24,7 @@ const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_121]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "8");
 /** Rounds on an external chain with blocks at intervals. */
 const chainRounds = Math.ceil(rounds / 2);
-const blockTimeS = 0.5;
+const blockTimeS = 0.25;
 const topics = ["k/a", "k/b", "k/b/c", "other"];
 const countUntilKillMax = 120;
 const timeoutMs = 300_000;

@@ -46,7 +46,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   it(
     "kill -9 of the chain's node, three times, each with unsaved blocks",
     async () => {
-      await using scenario = await ClusterScenario.start({ blockTimeS: 0.25, group: { finality: confirmations } });
+      await using scenario = await ClusterScenario.start({ blockTimeS: 0.125, group: { finality: confirmations } });
       for (let time = 0; time < 3; time += 1) {
         await scenario.cluster.killChain(blocksLost);
         if (time > 0) for (const node of scenario.nodes) await untilDown(node);
