@@ -14,8 +14,15 @@ import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
-import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, isKept, toStanding, warningOf } from "./connected.ts";
+import {
+  type Attaching,
+  checkAdmission,
+  type Connected,
+  isKept,
+  type Leave,
+  toStanding,
+  warningOf,
+} from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./left-connections.ts";
