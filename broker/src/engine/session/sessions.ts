@@ -14,15 +14,8 @@ import { indexedUpTo } from "../index-progress.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
-import {
-  type Attaching,
-  checkAdmission,
-  type Connected,
-  isKept,
-  type Leave,
-  toStanding,
-  warningOf,
-} from "./connected.ts";
+import type { Attaching, Connected, Leave } from "./connected.ts";
+import { checkAdmission, isKept, toStanding, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./left-connections.ts";
@@ -39,7 +32,6 @@ import { SessionRoom } from "./session-room.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
 import { Streams } from "./streams.ts";
-import type { SessionTimes } from "./session-times.ts";
 import { SessionWriter, type Written } from "./session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
@@ -55,7 +47,6 @@ export class Sessions implements Readers {
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
   readonly #streams: Streams;
-  readonly #times: SessionTimes;
   readonly #room: SessionRoom;
   readonly #claims: SessionClaims;
   readonly #lost: LostAttaches;
@@ -76,10 +67,9 @@ export class Sessions implements Readers {
       onRefused: (session) => this.#readAgain(session),
       keep: (session) => this.#keep(session),
     });
-    this.#times = parts.times;
     this.#room = new SessionRoom(parts);
     this.#streams = new Streams(parts);
-    const own = { ...parts, times: this.#times, room: this.#room, connected: this.#connected, turns: this.#turns };
+    const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns };
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
     const { signal } = this.#stopping;
     this.#lost = new LostAttaches({ ...own, signal });
