@@ -17,13 +17,23 @@ export function createForwardedFinder(trustedProxies: readonly string[]): FindFo
     const hops = String(headers["x-forwarded-for"] ?? "").split(",");
     let found: string | undefined;
     for (const hop of hops.toReversed()) {
-      const address = hop.trim();
+      const address = withoutPort(hop.trim());
       if (isIP(address) === 0) return found;
       found = address;
       if (!isProxy(address)) return found;
     }
     return found;
   };
+}
+
+/** Some proxies add the port of the client: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  return (
+    /^(?:\[(.*)\]|([\d.]+))(?::\d+)?$/
+      .exec(hop)
+      ?.slice(1)
+      .find((address) => address !== undefined) ?? hop
+  );
 }
 
 function toBlockList(networks: readonly string[]): BlockList {
