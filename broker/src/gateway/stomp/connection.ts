@@ -202,9 +202,11 @@ export class Connection {
   #fail(error: unknown, receipt?: string): void {
     if (this.#intake.isClosed) return;
     const isExpected = error instanceof FrameError || error instanceof VersionError || error instanceof EndedError;
-    const { logger } = this.#parts;
-    if (isExpected || error instanceof BrokerError) logger.info("STOMP connection ended", { reason: error.message });
-    else logger.error("STOMP connection failed", { error });
+    const { logger, caller } = this.#parts;
+    const { address } = caller;
+    if (isExpected || error instanceof BrokerError) {
+      logger.info("STOMP connection ended", { reason: error.message, address });
+    } else logger.error("STOMP connection failed", { error, address });
     this.#say(error, receipt);
     this.#close();
   }

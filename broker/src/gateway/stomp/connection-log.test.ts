@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import { RawClient } from "./testing/raw-client.ts";
+import { StompWorld } from "./testing/stomp-world.ts";
+
+it("names the address of the client whose connection ends, and why", async () => {
+  const lines: (readonly [message: string, fields: LogFields | undefined])[] = [];
+  const logger: Logger = { ...silentLogger, info: (message, fields) => void lines.push([message, fields]) };
+  const world = await StompWorld.start({ logger });
+  try {
+    const client = await RawClient.connect(world.port);
+    client.send("CONNECT", {});
+    await client.next("ERROR");
+    const fields = { reason: "the connection is open already", address: "127.0.0.1" };
+    expect(lines).toEqual([["STOMP connection ended", fields]]);
+  } finally {
+    await world.stop();
+  }
+});
