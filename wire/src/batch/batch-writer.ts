@@ -9,9 +9,9 @@ const shortBytes = 16_384;
 const noEvents = new Uint8Array(frontBytes);
 /**
  * With many topics most batches have one short event. Short buffers are parts of a shared one, since the engine takes longer for an `ArrayBuffer` of
- * their own than all the rest of the batch takes.
+ * their own than all the rest of the batch takes. It is small, since the last of its parts keeps all of it.
  */
-const shared = { bytes: new Uint8Array(0), at: 0, partMax: 1_024, size: 16_384 };
+const shared = { bytes: new Uint8Array(0), at: 0, partMax: 512, size: 4_096 };
 
 /** Encodes a batch event by event, so that each event is written once and the caller need not keep its bytes. */
 export class BatchWriter {
