@@ -17,10 +17,9 @@ const topics = ["power/a", "power/b"];
 const eventsPerRun = 40;
 /** strace makes the broker slow, a busy machine slower. */
 const loadTimeoutMs = 90_000;
-/** Each is a start of a broker. `npm run test:long` tries others. */
 const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
-  Array.from({ length: 20 }, (_, index) => index + 1),
+  Array.from({ length: 50 }, (_, index) => index + 1),
 );
 /** A folder that takes the disks on which the test fails, as they were before the start. */
 const { CHECKS_KEEP: keepDir } = process.env;
