@@ -11,8 +11,9 @@ interface ServerHandle {
 /** A connection before `net` makes a socket of it. */
 interface ClientHandle {
   getpeername(name: { address?: string }): number;
-  /** Closes with a reset. Answers 0, or why it cannot. */
-  reset(onClosed: () => void): number;
+  /** Closes with a reset. Answers 0 if it can. A call when it is closed would take a third of the time. */
+  reset(): number;
+  close(): void;
 }
 
 /**
@@ -37,7 +38,7 @@ function gateHandle(handle: ServerHandle, broker: Gate): void {
   const accept = handle.onconnection.bind(handle);
   handle.onconnection = (status, client) => {
     if (client === undefined || broker.mayConnect(() => peerOf(client))) accept(status, client);
-    else client.reset(() => {}); // The client may have reset it already.
+    else if (client.reset() !== 0) client.close();
   };
 }
 
