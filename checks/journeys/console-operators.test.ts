@@ -222,7 +222,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("shows blocks with their transactions and decoded events, what was skipped, and what was taken back", async () => {
+  it("shows blocks with transactions and decoded events, skipped entries, and roll-backs", async () => {
     await world.client.open("decoded");
     const { eventId } = await world.client.publish("decoded", "seen in its block");
     const page = await browser.open(view("chain"));

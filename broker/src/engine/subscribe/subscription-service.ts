@@ -60,7 +60,7 @@ export interface SubscriptionServiceOptions {
   /** Called after a subscription was suspended. */
   readonly onHeld: () => void;
   readonly slices: TimeSlices;
-  /** Removes a filter of a session if `mayRemove` takes it, and answers whether there was such a one. */
+  /** Removes a filter of a session if `mayRemove` allows it. Answers whether the session had it. */
   readonly removeSessionFilter: (id: SubscriptionId, mayRemove: (found: Removable) => boolean) => Promise<boolean>;
   readonly access: Pick<
     Access,

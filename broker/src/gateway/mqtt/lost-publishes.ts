@@ -11,7 +11,7 @@ export interface ClientNames {
   readonly address: string | undefined;
 }
 
-/** Logs refused publishes of QoS 0, which nobody is told of, for all connections of a listener: the first at once, further ones by their count. */
+/** Logs refused publishes of QoS 0, whose clients get no answer. All connections of a listener share it: the first is logged at once, further ones as a count. */
 export class LostPublishes {
   readonly #log: CountedLog;
   readonly #metrics: Pick<MqttMetrics, "publishLost">;

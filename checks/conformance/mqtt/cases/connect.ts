@@ -5,7 +5,7 @@ import { textsOf } from "../context.ts";
 
 export const connectCases: readonly Case[] = [
   {
-    name: "an unknown protocol level is told so, and closed",
+    name: "an unknown protocol level is refused with its return code, and the connection closes",
     v4: ["3.1.2-2", "3.2.2-4", "3.2.2-5"],
     v5: ["3.1.2-2"],
     run: async (context) => {

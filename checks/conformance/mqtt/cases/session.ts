@@ -4,7 +4,7 @@ import { textsOf } from "../context.ts";
 
 export const sessionCases: readonly Case[] = [
   {
-    name: "a session that is kept goes on, with what was published meanwhile",
+    name: "a stored session resumes with the events published since",
     v4: ["3.1.2-4", "3.1.2-5", "3.1.4-3", "3.2.2-2", "3.2.2-3", "4.1.0-1", "4.1.0-2", "4.5.0-1"],
     v5: ["3.1.2-5", "3.1.2-6", "3.1.2-23", "3.1.4-4", "3.2.2-3", "4.1.0-1", "4.5.0-1"],
     run: async (context) => {
