@@ -4,6 +4,7 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Member } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
+import { whileMember } from "./while-member.ts";
 
 export interface BalancerOptions {
   readonly coordinator: Coordinator;
@@ -48,13 +49,9 @@ export class Balancer {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      const membership = await this.#options.member.membership(signal);
-      if (membership === undefined) return;
-      const both = AbortSignal.any([signal, membership.ended]);
-      await this.#recurrence.run(async () => this.#balance(membership.nodeId), both);
-    }
+    await whileMember(this.#options.member, this.#stopping.signal, (nodeId, signal) =>
+      this.#recurrence.run(() => this.#balance(nodeId), signal),
+    );
   }
 
   async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {

@@ -7,6 +7,7 @@ import type { EngineLimits } from "../limits.ts";
 import { MemberHistory } from "../member-history.ts";
 import type { Member } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
+import { whileMember } from "./while-member.ts";
 
 export interface MemberWatchOptions {
   readonly coordinator: Pick<Coordinator, "listNodes" | "listLeases">;
@@ -46,13 +47,9 @@ export class MemberWatch {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      const membership = await this.#options.member.membership(signal);
-      if (membership === undefined) return;
-      const both = AbortSignal.any([signal, membership.ended]);
-      await this.#recurrence.run(() => this.#look(membership.nodeId), both);
-    }
+    await whileMember(this.#options.member, this.#stopping.signal, (nodeId, signal) =>
+      this.#recurrence.run(() => this.#look(nodeId), signal),
+    );
   }
 
   async #look(own: NodeId): Promise<void> {
