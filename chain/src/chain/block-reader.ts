@@ -25,11 +25,6 @@ export class BlockReader {
     this.#database = database;
   }
 
-  /** Keeps a block that was just committed, or compared with its hashes. */
-  remember(block: Block): void {
-    this.#blocks.set(block.header.number, block, weigh(block));
-  }
-
   findHead(number: bigint): BlockHead | undefined {
     return this.#blocks.get(number) ?? this.#database.findBlockHead(number);
   }
@@ -84,7 +79,7 @@ export class BlockReader {
     const known = this.#blocks.get(number);
     if (known !== undefined) return known;
     const block = readVerifiedBlock(this.#database, number);
-    this.remember(block);
+    this.#blocks.set(number, block, weigh(block));
     return block;
   }
 }

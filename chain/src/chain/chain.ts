@@ -252,7 +252,6 @@ export class Chain implements ReadableChain {
 
   #accept(block: Block, receipts: readonly Uint8Array[]): void {
     this.#head = block;
-    this.blocks.remember(block);
     for (const { transaction } of block.executed) this.pool.remove(transaction);
     if (this.#fault !== undefined) this.#setFault(undefined);
     this.#listener.blockSealed(block, receipts);
