@@ -4,7 +4,7 @@ import type { Round } from "./block-reader.ts";
 /** Rounds kept for followers that keep up; slower ones read for themselves. */
 const roundsMax = 256;
 /** Upper bound on the memory of those rounds, in bytes. */
-const bytesMax = 8_388_608;
+const bytesMax = 4_194_304;
 /** Number and hash of blocks that were read, kept to find where a reorg began. */
 const namesMax = 4096;
 
