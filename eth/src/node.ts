@@ -16,6 +16,7 @@ export {
 export { cryptoInUse } from "./crypto-in-use.ts";
 export type { Hex } from "./hex-text.ts";
 export { keccak256, keccakInto } from "./keccak/keccak.ts";
+export { fromText, toText } from "./latin1.ts";
 export { encodeReceipt, type ReceiptFieldsLog } from "./receipt.ts";
 export { decodeRlp } from "./rlp/decode-rlp.ts";
 export { encodeRlp, listHeader, type RlpItem } from "./rlp/encode-rlp.ts";
@@ -34,5 +35,5 @@ export { type ChildNode, decodeNode, type TrieNode } from "./trie/node.ts";
 export { emptyTrieRoot, OrderedTrie, orderedRoot } from "./trie/ordered-trie.ts";
 export { toNibbles } from "./trie/path.ts";
 export { proveTrie, readTrie } from "./trie/read.ts";
-export { replaceInTrie } from "./trie/replace.ts";
+export { type NodeTextReader, replaceInTrie } from "./trie/replace.ts";
 export { type NodeReader, type TrieChange, type TrieUpdate, updateTrie } from "./trie/update.ts";

@@ -1,4 +1,12 @@
-import { type ChildNode, decodeNode, emptyTrieRoot, isSameBytes, type TrieNode, toPathString } from "@stele/eth/node";
+import {
+  type ChildNode,
+  decodeNode,
+  emptyTrieRoot,
+  fromText,
+  isSameBytes,
+  type TrieNode,
+  toPathString,
+} from "@stele/eth/node";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { CheckedState, StatePlace } from "../messages.ts";
 import { decodeAccount, EMPTY_CODE_HASH } from "../state/account.ts";
@@ -89,7 +97,7 @@ class StateCheck {
 
   #readNode(key: string, hash: Uint8Array): TrieNode | undefined {
     const encoded = this.#options.source.findNode(key, hash);
-    return encoded === undefined ? undefined : decodeNode(encoded);
+    return encoded === undefined ? undefined : decodeNode(fromText(encoded));
   }
 
   #checkAccount(path: string, value: Uint8Array): boolean {

@@ -1,6 +1,5 @@
-import { keccak256, keccakInto } from "@stele/eth/node";
+import { keccak256, keccakInto, fromText, toText } from "@stele/eth/node";
 import { REMEMBERED_HASHES_MAX } from "../limits.ts";
-import { fromText, toText } from "./latin1.ts";
 
 /** Longest input that is worth remembering: a key of a map and the slot of the map. */
 const INPUT_BYTES_MAX = 64;

@@ -1,4 +1,4 @@
-import { emptyTrieRoot, isSameBytes, keccak256 } from "@stele/eth/node";
+import { emptyTrieRoot, isSameBytes, keccak256, toText } from "@stele/eth/node";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
 import type { StateSource } from "./state-view.ts";
@@ -17,13 +17,10 @@ export class CheckedSource implements StateSource {
     this.#database = database;
   }
 
-  findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
+  findNode(key: string, hash: Uint8Array): string | undefined {
     if (isSameBytes(hash, emptyTrieRoot)) return undefined;
-    return check(
-      "a node",
-      explained(() => this.#database.readNode(key)),
-      hash,
-    );
+    const node = explained(() => this.#database.readNode(key));
+    return toText(check("a node", node, hash));
   }
 
   findCode(codeHash: Uint8Array): Uint8Array {

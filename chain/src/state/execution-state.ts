@@ -1,7 +1,6 @@
 import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
-import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros } from "@stele/eth/node";
-import { toText } from "../lib/latin1.ts";
+import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros, toText } from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { StateView } from "./state-view.ts";
 

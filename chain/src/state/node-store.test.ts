@@ -1,16 +1,23 @@
-import { emptyTrieRoot, keccak256 } from "@stele/eth/node";
+import { emptyTrieRoot, keccak256, toText } from "@stele/eth/node";
 import { expect, it } from "vitest";
 import { NodeStore } from "./node-store.ts";
 
-it("keeps a copy of a node, which neither its giver nor its reader can change", () => {
+const node = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+const hash = keccak256(node);
+
+it("recalls every byte of a node, and lets nobody who recalls it change it", () => {
   const store = new NodeStore({ readNode: () => undefined, readCode: () => undefined });
-  const node = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
-  const hash = keccak256(node);
-  const expected = Buffer.from(node);
-  const nodes = new Map([["key", node]]);
+  const nodes = new Map([["key", toText(node)]]);
   store.apply(1n, { root: emptyTrieRoot, nodes, overwritten: new Map(), storage: new Map() });
-  node.fill(0);
-  expect(store.recall("key", hash)).toEqual(expected);
-  store.findNode("key", hash)?.fill(0);
-  expect(store.findNode("key", hash)).toEqual(expected);
+  store.recall("key", hash)?.fill(0);
+  expect(store.recall("key", hash)).toEqual(node);
+  expect(store.findNode("key", hash)).toBe(toText(node));
+});
+
+it("reads a node of the file once, and keeps what it had then", () => {
+  const rows = [Buffer.from(node)];
+  const store = new NodeStore({ readNode: () => rows[0], readCode: () => undefined });
+  expect(store.findNode("key", hash)).toBe(toText(node));
+  rows[0]?.fill(0);
+  expect(store.findNode("key", hash)).toBe(toText(node));
 });

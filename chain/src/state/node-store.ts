@@ -1,5 +1,4 @@
-import { emptyTrieRoot, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
-import { fromText, toText } from "../lib/latin1.ts";
+import { emptyTrieRoot, isSameBytes, keccak256, toBuffer, fromText, toText } from "@stele/eth/node";
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
@@ -30,7 +29,6 @@ export interface AppliedChanges {
  */
 export class NodeStore implements StateSource {
   readonly #source: CheckedSource;
-  /** As latin1: see toText. */
   readonly #nodes = new Generations<string>(NODE_CACHE_BYTES_MAX, weighNode);
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
@@ -44,12 +42,11 @@ export class NodeStore implements StateSource {
     this.#head = new StateView(this, root, this.#slots);
   }
 
-  findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
+  findNode(key: string, hash: Uint8Array): string | undefined {
     const cached = this.#nodes.get(key);
-    if (cached !== undefined) return fromText(cached);
+    if (cached !== undefined) return cached;
     const read = this.#source.findNode(key, hash);
-    if (read === undefined) return undefined;
-    this.#nodes.set(key, toText(read));
+    if (read !== undefined) this.#nodes.set(key, read);
     return read;
   }
 
@@ -94,7 +91,7 @@ export class NodeStore implements StateSource {
     this.#history.add(blockNumber, overwritten);
     nodes.forEach((node, key) => {
       if (node === undefined) this.#nodes.delete(key);
-      else this.#nodes.set(key, toText(node));
+      else this.#nodes.set(key, node);
     });
     storage.forEach((slots, address) => {
       slots.forEach((value, slot) => this.#slots.set(address + slot, toText(value)));

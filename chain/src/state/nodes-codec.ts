@@ -29,14 +29,12 @@ export function writeNodes(bytes: Buffer, nodes: NodeChanges): void {
     at = bytes.writeUInt8(key.length, at);
     at += bytes.write(key, at, "latin1");
     at = bytes.writeUInt32BE(node?.length ?? ABSENT, at);
-    if (node !== undefined) bytes.set(node, at);
-    at += node?.length ?? 0;
+    if (node !== undefined) at += bytes.write(node, at, "latin1");
   });
 }
 
-/** The nodes are views of `bytes`. */
 export function decodeNodes(bytes: Buffer): NodeChanges {
-  const nodes = new Map<string, Uint8Array | undefined>();
+  const nodes = new Map<string, string | undefined>();
   let at = 0;
   while (at < bytes.length) {
     const keyStart = at + KEY_LENGTH_BYTES;
@@ -44,7 +42,10 @@ export function decodeNodes(bytes: Buffer): NodeChanges {
     const length = bytes.readUInt32BE(keyEnd);
     const start = keyEnd + NODE_LENGTH_BYTES;
     const end = length === ABSENT ? start : start + length;
-    nodes.set(bytes.toString("latin1", keyStart, keyEnd), length === ABSENT ? undefined : bytes.subarray(start, end));
+    nodes.set(
+      bytes.toString("latin1", keyStart, keyEnd),
+      length === ABSENT ? undefined : bytes.toString("latin1", start, end),
+    );
     at = end;
   }
   return nodes;

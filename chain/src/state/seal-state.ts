@@ -1,10 +1,18 @@
 import type { Account } from "@ethereumjs/util";
-import { emptyTrieRoot, encodeRlp, replaceInTrie, type TrieChange, toNibbles, updateTrie } from "@stele/eth/node";
+import {
+  emptyTrieRoot,
+  encodeRlp,
+  replaceInTrie,
+  type TrieChange,
+  toNibbles,
+  toText,
+  updateTrie,
+} from "@stele/eth/node";
 import { rememberedKeccakOf } from "../lib/remembered-keccak.ts";
 import { encodeAccount } from "./account.ts";
 import type { StateChanges } from "./execution-state.ts";
 import type { NodeChanges } from "./node-changes.ts";
-import type { StateView, StoredTrie } from "./state-view.ts";
+import { readerOf, type StateView, type StoredTrie } from "./state-view.ts";
 
 export interface SealedState {
   readonly root: Uint8Array;
@@ -36,19 +44,21 @@ export function sealState(view: StateView, changes: StateChanges): SealedState {
 /** A trie after a block, with its nodes that differ, by key. */
 interface ChangedTrie {
   readonly root: Uint8Array;
-  readonly nodes: Map<string, Uint8Array | undefined>;
-  readonly overwritten: Map<string, Uint8Array | undefined>;
+  readonly nodes: Map<string, string | undefined>;
+  readonly overwritten: Map<string, string | undefined>;
 }
 
 /** Most blocks change values that are there. */
-function changeTrie({ prefix, read }: StoredTrie, changes: readonly TrieChange[]): ChangedTrie {
+function changeTrie(stored: StoredTrie, changes: readonly TrieChange[]): ChangedTrie {
+  const { prefix, read } = stored;
   const replaced = replaceInTrie(read, changes, { prefix });
   if (replaced !== undefined) return { root: replaced.root, nodes: replaced.nodes, overwritten: replaced.before };
-  const update = updateTrie((path, hash) => read(prefix + path, hash), changes);
+  const update = updateTrie(readerOf(stored), changes);
   const trie: ChangedTrie = { root: update.root ?? emptyTrieRoot, nodes: new Map(), overwritten: new Map() };
   for (const [path, node] of update.nodes) {
-    trie.nodes.set(prefix + path, node);
-    trie.overwritten.set(prefix + path, update.before.get(path));
+    const before = update.before.get(path);
+    trie.nodes.set(prefix + path, node && toText(node));
+    trie.overwritten.set(prefix + path, before && toText(before));
   }
   return trie;
 }

@@ -4,10 +4,12 @@ import {
   emptyTrieRoot,
   isSameBytes,
   type NodeReader,
+  type NodeTextReader,
   proveTrie,
   readTrie,
+  fromText,
+  toText,
 } from "@stele/eth/node";
-import { fromText, toText } from "../lib/latin1.ts";
 import type { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
@@ -15,11 +17,11 @@ import { STATE_VIEW_ACCOUNTS_MAX } from "../limits.ts";
 import { decodeAccount, EMPTY_CODE_HASH, type StoredAccount } from "./account.ts";
 
 /**
- * Where a view finds trie nodes and code, of which its caller knows the hashes. Node keys come from `accountNodeKey` and `storageNodeKey`.
+ * Where a view finds trie nodes, as latin1, and code, of which its caller knows the hashes. Node keys come from `accountNodeKey` and `storageNodeKey`.
  * @throws ChainDamagedError where what the file has under them is something else.
  */
 export interface StateSource {
-  findNode(key: string, hash: Uint8Array): Uint8Array | undefined;
+  findNode(key: string, hash: Uint8Array): string | undefined;
   findCode(codeHash: Uint8Array): Uint8Array;
 }
 
@@ -35,7 +37,7 @@ export function storageNodeKey(addressHash: Uint8Array, path: string): string {
 export interface StoredTrie {
   readonly prefix: string;
   /** Without a hash, the root. */
-  readonly read: NodeReader;
+  readonly read: NodeTextReader;
 }
 
 /** The state after one block, read through its tries. */
@@ -115,6 +117,10 @@ export class StateView {
   }
 }
 
-function readerOf({ prefix, read }: StoredTrie): NodeReader {
-  return (path, hash) => read(prefix + path, hash);
+/** Reads nodes by their paths alone. */
+export function readerOf({ prefix, read }: StoredTrie): NodeReader {
+  return (path, hash) => {
+    const node = read(prefix + path, hash);
+    return node === undefined ? undefined : fromText(node);
+  };
 }

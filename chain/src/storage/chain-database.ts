@@ -1,10 +1,9 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { keccak256, toBuffer, toHex } from "@stele/eth/node";
+import { keccak256, toBuffer, toHex, fromText } from "@stele/eth/node";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
-import { fromText } from "../lib/latin1.ts";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
 import type { NodeChanges } from "../state/node-changes.ts";

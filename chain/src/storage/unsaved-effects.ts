@@ -1,4 +1,4 @@
-import { fromText, toText } from "../lib/latin1.ts";
+import { fromText } from "@stele/eth/node";
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { Place } from "./places.ts";
 
@@ -15,7 +15,6 @@ export interface IndexEntry {
 
 /** Effects, in memory, of the newest blocks that are not in the tables of nodes and places yet. The file has them too, one row for each block. */
 export class UnsavedEffects {
-  /** As latin1: see toText. */
   readonly #nodes = new Map<string, string | undefined>();
   readonly #places = new Map<number, Place[]>();
   #first: number | undefined;
@@ -42,7 +41,7 @@ export class UnsavedEffects {
     this.#first ??= blockNumber;
     this.#last = blockNumber;
     this.#bytes += bytes;
-    nodes.forEach((node, key) => this.#nodes.set(key, node === undefined ? undefined : toText(node)));
+    nodes.forEach((node, key) => this.#nodes.set(key, node));
     for (const { key, place } of places) {
       const known = this.#places.get(key);
       if (known === undefined) this.#places.set(key, [place]);

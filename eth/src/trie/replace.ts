@@ -1,9 +1,10 @@
 import { toBuffer } from "../bytes.ts";
 import { keccak256, keccakInto } from "../keccak/keccak.ts";
+import { fromText, toText } from "../latin1.ts";
 import { listBytes, RlpWriter, stringBytes } from "../rlp/rlp-writer.ts";
 import { INLINE_BYTES_MAX, toPathString } from "./encode.ts";
 import { BRANCH_ITEMS, HASH_BYTES } from "./node.ts";
-import { groupByNibble, type NodeReader, type TrieChange, type TrieUpdate } from "./update.ts";
+import { groupByNibble, type TrieChange } from "./update.ts";
 
 const EMPTY_STRING = 0x80;
 const HASH_PREFIX = EMPTY_STRING + HASH_BYTES;
@@ -14,13 +15,15 @@ const BRANCH_CHILDREN = BRANCH_ITEMS - 1;
 /** Branches whose children's paths are kept, about 1 KiB each. */
 const branchPathsMax = 8_192;
 
+/** As `NodeReader`, with nodes as latin1. */
+export type NodeTextReader = (path: string, hash?: Uint8Array) => string | undefined;
+
 /**
  * Puts other values under keys that a trie has: each node on the way is copied and gets other hashes, without being decoded. Undefined
- * where a key is absent or goes, or where a node is held by its parent: then it takes `updateTrie`. All paths begin with `prefix`; `before` has the
- * paths of `nodes`, and no others.
+ * where a key is absent or goes, or where a node is held by its parent: then it takes `updateTrie`. Nodes come and go as latin1, as caches keep them.
  */
 export function replaceInTrie(
-  read: NodeReader,
+  read: NodeTextReader,
   changes: readonly TrieChange[],
   { prefix = "" }: { readonly prefix?: string } = {},
 ): TrieReplacement | undefined {
@@ -31,70 +34,74 @@ export function replaceInTrie(
     : { root: keccak256(root), nodes: replacement.nodes, before: replacement.before };
 }
 
-export interface TrieReplacement extends TrieUpdate {
+/** All paths begin with the prefix. */
+export interface TrieReplacement {
   readonly root: Uint8Array;
-  readonly nodes: Map<string, Uint8Array | undefined>;
-  readonly before: Map<string, Uint8Array>;
+  /** Stored nodes that changed, by path. */
+  readonly nodes: Map<string, string>;
+  /** What stood under those paths, and no others. */
+  readonly before: Map<string, string>;
 }
 
 class Replacement {
-  readonly nodes = new Map<string, Uint8Array | undefined>();
-  readonly before = new Map<string, Uint8Array>();
-  readonly #read: NodeReader;
+  readonly nodes = new Map<string, string>();
+  readonly before = new Map<string, string>();
+  readonly #read: NodeTextReader;
   readonly #prefixLength: number;
 
-  constructor(read: NodeReader, prefixLength: number) {
+  constructor(read: NodeTextReader, prefixLength: number) {
     this.#read = read;
     this.#prefixLength = prefixLength;
   }
 
   /** The node under a path as it is afterwards. */
   replace({ path, changes, hash }: Place): Uint8Array | undefined {
-    const encoded = this.#read(path, hash);
-    if (encoded === undefined) return undefined;
-    const before = toBuffer(encoded);
-    const after = isBranch(before)
-      ? this.#replaceInBranch(before, { path, changes })
-      : this.#replaceInPath(before, { path, changes });
+    const before = this.#read(path, hash);
+    if (before === undefined) return undefined;
+    const node = fromText(before);
+    const after = isBranch(node)
+      ? this.#replaceInBranch(node, { path, changes })
+      : this.#replaceInPath(node, { path, changes });
     if (after === undefined) return undefined;
-    if (before.equals(after)) return before;
-    this.nodes.set(path, after);
+    const text = toText(after);
+    if (text === before) return after;
+    this.nodes.set(path, text);
     this.before.set(path, before);
     return after;
   }
 
-  #replaceInBranch(before: Buffer, { path, changes }: Place): Buffer | undefined {
-    const after = Buffer.from(before);
+  /** Changes the node, which is a copy already. */
+  #replaceInBranch(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const depth = path.length - this.#prefixLength;
     const [first] = changes;
     if (first !== undefined && changes.length === 1) {
       const nibble = first.nibbles[depth] ?? 0;
-      return this.#replaceChild(after, childAt(after, nibble), { path: toChildPath(path, nibble), changes })
-        ? after
+      return this.#replaceChild(node, childAt(node, nibble), { path: toChildPath(path, nibble), changes })
+        ? node
         : undefined;
     }
     for (const [nibble, group] of groupByNibble(changes, depth)) {
       const place = { path: toChildPath(path, nibble), changes: group };
-      if (!this.#replaceChild(after, childAt(after, nibble), place)) return undefined;
+      if (!this.#replaceChild(node, childAt(node, nibble), place)) return undefined;
     }
-    return after;
+    return node;
   }
 
-  #replaceInPath(before: Buffer, { path, changes }: Place): Buffer | undefined {
+  /** As above; a leaf is made anew. */
+  #replaceInPath(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const from = path.length - this.#prefixLength;
-    const packedAt = headerLength(before, 0);
-    const packed = packedAt + headerLength(before, packedAt);
-    const contentAt = itemEnd(before, packedAt);
-    const to = from + 2 * (contentAt - packed) - (isOdd(before, packed) ? 1 : 2);
+    const packedAt = headerLength(node, 0);
+    const packed = packedAt + headerLength(node, packedAt);
+    const contentAt = itemEnd(node, packedAt);
+    const to = from + 2 * (contentAt - packed) - (isOdd(node, packed) ? 1 : 2);
     const [first] = changes;
-    if (first === undefined || !changes.every(({ nibbles }) => hasPath(nibbles, from, { before, packed, to })))
+    if (first === undefined || !changes.every(({ nibbles }) => hasPath(nibbles, from, { node, packed, to })))
       return undefined;
-    if (isLeaf(before, packed)) {
-      return changes.length > 1 ? undefined : replaceLeaf(before.subarray(packedAt, contentAt), first);
+    if (isLeaf(node, packed)) {
+      return changes.length > 1 ? undefined : replaceLeaf(node.subarray(packedAt, contentAt), first);
     }
-    const after = Buffer.from(before);
     const place = { path: path + toPathString(first.nibbles.subarray(from, to)), changes };
-    return this.#replaceChild(after, contentAt, place) ? after : undefined;
+    return this.#replaceChild(node, contentAt, place) ? node : undefined;
   }
 
   /** Whether the hash that stands at `at` could be exchanged. */
@@ -129,7 +136,7 @@ function replaceLeaf(path: Uint8Array, { value }: TrieChange): Buffer | undefine
 }
 
 interface PackedPath {
-  readonly before: Buffer;
+  readonly node: Buffer;
   /** Where the hex-prefix encoding begins. */
   readonly packed: number;
   /** How far the key goes with the path. */
@@ -137,12 +144,12 @@ interface PackedPath {
 }
 
 /** Whether the path of a node stands in a key from `from` on. */
-function hasPath(nibbles: Uint8Array, from: number, { before, packed, to }: PackedPath): boolean {
+function hasPath(nibbles: Uint8Array, from: number, { node, packed, to }: PackedPath): boolean {
   if (to > nibbles.length) return false;
   // The half-byte of the path that stands first; the other half of the first byte is the flag.
-  let half = isOdd(before, packed) ? 1 : 2;
+  let half = isOdd(node, packed) ? 1 : 2;
   for (let at = from; at < to; at += 1, half += 1) {
-    const byte = before[packed + (half >> 1)] ?? 0;
+    const byte = node[packed + (half >> 1)] ?? 0;
     if (nibbles[at] !== ((half & 1) === 0 ? byte >> 4 : byte & 0x0f)) return false;
   }
   return true;

@@ -1,4 +1,4 @@
-import { toBuffer } from "@stele/eth/node";
+import { toBuffer } from "./bytes.ts";
 
 /** Bytes as a string of as many characters: as the key of a map, or as a value that takes a fifth of the memory of a short array. */
 export function toText(bytes: Uint8Array): string {
