@@ -75,8 +75,8 @@ it("passes each block and its logs to the owner, equal to its later answers", as
         receipt.status === ("0x1" as string),
       ]);
       const logs = each.logs.map((log, index) => ({
-        address: toHex(log.address),
-        topics: log.topics.map((topic) => toHex(topic)),
+        address: log.address,
+        topics: log.topics,
         data: toHex(log.data),
         logIndex: numberToHex(each.firstLogIndex + index),
       }));

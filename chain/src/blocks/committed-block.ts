@@ -1,7 +1,8 @@
-import { decodeRlp, emptyBytes, encodeRlp, fromInteger, type RlpItem, toBigint } from "@stele/eth/node";
+import { RlpList } from "@stele/eth";
+import { emptyBytes, encodeRlp, fromInteger, toBigint, toBuffer } from "@stele/eth/node";
 import type { Block } from "./block.ts";
+import { type CommittedLog, readCommittedReceipt } from "./committed-receipt.ts";
 import { decodeHeader, encodeHeader, type Header } from "./header.ts";
-import type { Log } from "./log.ts";
 
 /** One transaction of a block that is synced to disk. */
 export interface CommittedTransaction {
@@ -12,8 +13,7 @@ export interface CommittedTransaction {
   readonly gasUsed: bigint;
   /** Index in the block of its first log; the others follow. */
   readonly firstLogIndex: number;
-  /** Views of one buffer that holds the whole block. */
-  readonly logs: readonly Log[];
+  readonly logs: readonly CommittedLog[];
 }
 
 /** A block that is synced to disk, with all that its transactions logged. */
@@ -40,49 +40,16 @@ export function encodeCommittedBlock(block: Block, receipts: readonly Uint8Array
 }
 
 export function decodeCommittedBlock(encoded: Uint8Array): CommittedBlock {
-  const [hash, header, transactions] = asList(decodeRlp(encoded));
-  return {
-    hash: asBytes(hash),
-    header: decodeHeader(asBytes(header)),
-    transactions: asList(transactions).map(decodeTransaction),
-  };
+  const block = new RlpList(toBuffer(encoded));
+  const [hash, header] = [block.string(), decodeHeader(block.string())];
+  const items = block.list();
+  const transactions: CommittedTransaction[] = [];
+  while (!items.isAtEnd) transactions.push(readTransaction(items.list()));
+  return { hash, header, transactions };
 }
 
-function decodeTransaction(item: RlpItem): CommittedTransaction {
-  const [hash, sender, gasUsed, firstLogIndex, receipt] = asList(item);
-  const [status, , , logs] = asList(decodeRlp(withoutType(asBytes(receipt))));
-  return {
-    hash: asBytes(hash),
-    sender: asBytes(sender),
-    isSuccess: asBytes(status).length > 0,
-    gasUsed: toBigint(asBytes(gasUsed)),
-    firstLogIndex: Number(toBigint(asBytes(firstLogIndex))),
-    logs: asList(logs).map(decodeLog),
-  };
-}
-
-const LIST_PREFIX_MIN = 0xc0;
-
-/** A typed receipt has its type before the list (EIP-2718). */
-function withoutType(receipt: Uint8Array): Uint8Array {
-  return (receipt[0] ?? 0) < LIST_PREFIX_MIN ? receipt.subarray(1) : receipt;
-}
-
-function decodeLog(item: RlpItem): Log {
-  const [address, topics, data] = asList(item);
-  return { address: asBytes(address), topics: asList(topics).map(asBytes), data: asBytes(data) };
-}
-
-function asBytes(item: RlpItem | undefined): Uint8Array {
-  if (item instanceof Uint8Array) return item;
-  throw malformed();
-}
-
-function asList(item: RlpItem | undefined): readonly RlpItem[] {
-  if (item !== undefined && !(item instanceof Uint8Array)) return item;
-  throw malformed();
-}
-
-function malformed(): Error {
-  return new Error("A block on its way from the chain's thread is malformed.");
+function readTransaction(item: RlpList): CommittedTransaction {
+  const [hash, sender, gasUsed, firstLogIndex] = [item.string(), item.string(), item.string(), item.string()];
+  const receipt = readCommittedReceipt(toBuffer(item.string()));
+  return { hash, sender, gasUsed: toBigint(gasUsed), firstLogIndex: Number(toBigint(firstLogIndex)), ...receipt };
 }

@@ -122,7 +122,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
 function createReading(base: LedgerBase, { address }: Settled): ReadComponents {
   const { rpc, options, signer, finality, verifier } = base;
   const { clock, logger, isFinal = false, pollMs = defaultPollMs } = options;
-  const pushed = new PushedBlocks();
+  const pushed = new PushedBlocks(address);
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
   const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
   const feed = new BlockFeed({ rpc, reader, finality, isFinal, clock, logger });

@@ -4,7 +4,7 @@ import type { BatchVerifier } from "./batch-verifier.ts";
 import { BlockLogs } from "./block-logs.ts";
 import { CommittedReader } from "./committed-reader.ts";
 import { LogBloom } from "../log-bloom.ts";
-import { type ContractLog, logSignatures, parseLog, parseRawLog } from "./parse-log.ts";
+import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
 import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
 import type { Header, Rpc, RpcLog } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
@@ -161,14 +161,14 @@ export class BlockReader {
     readonly to: number;
     readonly isSpare?: boolean;
   }): Promise<readonly HeldBlock[] | undefined> {
-    return (await this.#options.rpc.findBlocks(range))?.map(hold);
+    const { rpc, registry } = this.#options;
+    return (await rpc.findBlocks(range))?.map((block) => hold(block, registry));
   }
 
   #readHeld(from: number, held: readonly HeldBlock[]): Round {
-    const { registry } = this.#options;
-    const logs = held.map((block) => block.logs.flatMap((raw) => parseRawLog(raw, registry) ?? []));
-    const blocks = held.map(({ header }, index) => toBlock(header, this.#entries(logs[index] ?? [])));
-    return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
+    const blocks = held.map(({ header, logs }) => toBlock(header, this.#entries(logs)));
+    const logs = held.flatMap((block) => block.logs);
+    return { from, blocks, logs, bytes: bytesOf(logs) };
   }
 
   /** An index can always roll back to the first block of the chain. */

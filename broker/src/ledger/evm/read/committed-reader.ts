@@ -6,7 +6,7 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
 import type { BlockLogs } from "./block-logs.ts";
-import { type ContractLog, parseLog, parseRawLog, publishedSignature } from "./parse-log.ts";
+import { type ContractLog, parseLog, publishedSignature } from "./parse-log.ts";
 import { hold } from "./pushed-blocks.ts";
 
 /** Blocks without a wanted batch that one request passes over, so that neighbouring batches share a request. */
@@ -83,9 +83,7 @@ export class CommittedReader {
       const blocks = await rpc.findBlocks({ from: next, to, isSpare: true });
       if (blocks === undefined) return undefined;
       if (blocks.length === 0) return logs;
-      for (const block of blocks) {
-        for (const raw of hold(block).logs) logs.push(...listOf(parseRawLog(raw, registry)));
-      }
+      for (const block of blocks) logs.push(...hold(block, registry).logs);
       next += blocks.length;
     }
     return logs;

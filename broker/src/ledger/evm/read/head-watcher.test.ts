@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
@@ -6,6 +7,7 @@ import { HeadWatcher } from "./head-watcher.ts";
 import { PushedBlocks } from "./pushed-blocks.ts";
 
 const pollMs = 1000;
+const registry: Address = `0x${"ab".repeat(20)}`;
 
 /** An endpoint whose newest block the test sets. */
 class Endpoint implements EvmProvider {
@@ -49,7 +51,7 @@ describe("HeadWatcher", () => {
   let watcher: HeadWatcher;
 
   async function start(): Promise<void> {
-    const options = { rpc: new Rpc(endpoint), pushed: new PushedBlocks(), clock, logger: silentLogger, pollMs };
+    const options = { rpc: new Rpc(endpoint), pushed: new PushedBlocks(registry), clock, logger: silentLogger, pollMs };
     watcher = new HeadWatcher(options);
     watcher.listen(({ number }) => heads.push(number));
     await watcher.start();

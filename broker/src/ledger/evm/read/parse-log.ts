@@ -64,12 +64,17 @@ const rejections: readonly (Rejection | undefined)[] = [
 ];
 const word = 32;
 
-/** A log with its data as bytes and its numbers parsed. */
-export interface RawLog extends Omit<LogPlace, "address"> {
+/** A log with its data as bytes. */
+export interface RawLog {
   /** The contract that wrote it, in lower case. */
   readonly address: Address;
   readonly topics: readonly Hex[];
   readonly data: Buffer;
+}
+
+/** What the logs of one transaction have in common, and the contract that is read. */
+export interface LogSource extends Omit<LogPlace, "address" | "logIndex"> {
+  readonly registry: Address;
 }
 
 /** Like `parseRawLog`, for a log from an endpoint. */
@@ -77,27 +82,23 @@ export function parseLog(log: RpcLog, registry: Address): ContractLog | undefine
   const { topics, blockHash, transactionHash } = log;
   const address: Address = `0x${log.address.slice(2).toLowerCase()}`;
   if (address !== registry) return undefined;
-  const [blockNumber, logIndex] = [Number(log.blockNumber), Number(log.logIndex)];
-  const data = fromHex(log.data);
-  return parseRawLog({ address, topics, data, blockNumber, blockHash, transactionHash, logIndex }, registry);
+  const source = { registry, blockNumber: Number(log.blockNumber), blockHash, transactionHash };
+  return parseRawLog({ address, topics, data: fromHex(log.data) }, source, Number(log.logIndex));
 }
 
 /** Parses a log of the registry; undefined for logs of other contracts or kinds. */
-export function parseRawLog(log: RawLog, registry: Address): ContractLog | undefined {
+export function parseRawLog(log: RawLog, source: LogSource, logIndex: number): ContractLog | undefined {
   const [signature, topic] = log.topics;
-  if (log.address !== registry || topic === undefined) return undefined;
-  if (signature === publishedSignature) return parsePublished(log, addressIn(topic));
-  const place = placeOf(log, addressIn(topic));
+  if (log.address !== source.registry || topic === undefined) return undefined;
+  const { blockNumber, blockHash, transactionHash } = source;
+  const place = { address: addressIn(topic), blockNumber, blockHash, transactionHash, logIndex };
+  if (signature === publishedSignature) return parsePublished(log, place);
   if (signature === opened) return parseOpened(log, place);
   if (signature === reopened) return { kind: "topic-reopened", ...place };
   if (signature === closed) return { kind: "topic-closed", ...place };
   if (signature === refused) return { kind: "open-rejected", ...place };
   if (signature !== rejected) return undefined;
   return { kind: "batch-rejected", reason: rejections[log.data[word - 1] ?? 0] ?? "unknown-topic", ...place };
-}
-
-function placeOf({ blockNumber, blockHash, transactionHash, logIndex }: RawLog, address: Address): LogPlace {
-  return { address, blockNumber, blockHash, transactionHash, logIndex };
 }
 
 /** Explicit, so that no two names on the chain decode to the same text: a byte order mark stays; invalid UTF-8 becomes U+FFFD. */
@@ -114,21 +115,20 @@ function addressIn(topic: string | undefined): Address {
 }
 
 /** By hand, because this log is frequent. Data is root, count, offset of events, length of events, events. */
-function parsePublished(log: RawLog, address: Address): ContractLog {
-  const { data } = log;
+function parsePublished({ topics, data }: RawLog, place: LogPlace): ContractLog {
   // Field by field: V8 keeps the fields of a spread outside of the object, in 200 bytes more.
   return {
     kind: "events-published",
-    firstSequence: Number(log.topics[2] ?? 0),
-    sender: addressIn(log.topics[3]),
+    firstSequence: Number(topics[2] ?? 0),
+    sender: addressIn(topics[3]),
     count: data.length < 2 * word ? 0 : data.readUInt32BE(2 * word - 4),
     eventsRoot: toHex(data.subarray(0, word)),
     events: bytesIn(data, 4 * word),
-    address,
-    blockNumber: log.blockNumber,
-    blockHash: log.blockHash,
-    transactionHash: log.transactionHash,
-    logIndex: log.logIndex,
+    address: place.address,
+    blockNumber: place.blockNumber,
+    blockHash: place.blockHash,
+    transactionHash: place.transactionHash,
+    logIndex: place.logIndex,
   };
 }
 

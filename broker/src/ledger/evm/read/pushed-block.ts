@@ -1,4 +1,6 @@
-/** A final block of a chain in this process, with all its logs as bytes. */
+import type { RawLog } from "./parse-log.ts";
+
+/** A final block of a chain in this process, with all its logs. */
 export interface PushedBlock {
   readonly hash: Uint8Array;
   readonly header: {
@@ -12,12 +14,6 @@ export interface PushedBlock {
   readonly transactions: readonly {
     readonly hash: Uint8Array;
     readonly firstLogIndex: number;
-    readonly logs: readonly PushedLog[];
+    readonly logs: readonly RawLog[];
   }[];
-}
-
-interface PushedLog {
-  readonly address: Uint8Array;
-  readonly topics: readonly Uint8Array[];
-  readonly data: Uint8Array;
 }

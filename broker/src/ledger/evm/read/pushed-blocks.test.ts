@@ -1,6 +1,22 @@
+import { type Hex, toHex } from "@stele/eth/node";
 import { expect, test } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
+import { publishedSignature, type RawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 import { PushedBlocks } from "./pushed-blocks.ts";
+
+const registry: Address = `0x${"ab".repeat(20)}`;
+const topicAddress: Address = `0x${"cd".repeat(20)}`;
+
+function wordOf(hex: string): Hex {
+  return `0x${hex.padStart(64, "0")}`;
+}
+
+/** A log of a batch, with data of so many bytes. */
+function published(address: Address, dataBytes: number): RawLog {
+  const topics = [publishedSignature, wordOf(topicAddress.slice(2)), wordOf("7"), wordOf("ef".repeat(20))];
+  return { address, topics, data: Buffer.alloc(dataBytes) };
+}
 
 function block(number: number, dataBytes = 10): PushedBlock {
   const hash = Buffer.alloc(32, number);
@@ -11,29 +27,34 @@ function block(number: number, dataBytes = 10): PushedBlock {
     baseFeePerGas: 7n,
     gasLimit: 1n << 30n,
   };
-  const log = { address: Buffer.alloc(20, 0xab), topics: [hash], data: Buffer.alloc(dataBytes, number) };
-  return { hash, header, transactions: [{ hash, firstLogIndex: 3, logs: [log, log] }] };
+  const log = published(registry, dataBytes);
+  const logs = [log, published(topicAddress, 0), log];
+  return { hash, header, transactions: [{ hash, firstLogIndex: 3, logs }] };
 }
 
 function numbers(blocks: PushedBlocks, from: number, to: number): readonly number[] | undefined {
   return blocks.take({ from, to })?.map(({ header }) => header.number);
 }
 
-test("gives each block once, with its logs as an endpoint names them", () => {
-  const blocks = new PushedBlocks();
+test("gives each block once, with the logs of the registry as those of an endpoint", () => {
+  const blocks = new PushedBlocks(registry);
   expect(blocks.add(block(5))).toMatchObject({ number: 5, timestamp: 5_000, hash: `0x${"05".repeat(32)}` });
   const [first] = blocks.take({ from: 5, to: 9 }) ?? [];
-  expect(first?.logs.map(({ logIndex }) => logIndex)).toEqual([3, 4]);
+  expect(first?.logs.map(({ logIndex }) => logIndex)).toEqual([3, 5]);
   expect(first?.logs[0]).toMatchObject({
-    address: `0x${"ab".repeat(20)}`,
-    topics: [first?.header.hash],
+    kind: "events-published",
+    address: topicAddress,
+    firstSequence: 7,
+    sender: `0x${"ef".repeat(20)}`,
     blockNumber: 5,
+    blockHash: first?.header.hash,
+    transactionHash: toHex(Buffer.alloc(32, 5)),
   });
   expect(blocks.take({ from: 5, to: 9 })).toBeUndefined();
 });
 
 test("returns consecutive blocks from the requested one, and nothing if that one is missing", () => {
-  const blocks = new PushedBlocks();
+  const blocks = new PushedBlocks(registry);
   for (const number of [5, 6, 7, 8]) blocks.add(block(number));
   expect(numbers(blocks, 5, 6)).toEqual([5, 6]);
   expect(numbers(blocks, 6, 7)).toBeUndefined();
@@ -41,7 +62,7 @@ test("returns consecutive blocks from the requested one, and nothing if that one
 });
 
 test("keeps up to 64 blocks and 64 MiB for a slow reader, and always the newest block", () => {
-  const blocks = new PushedBlocks();
+  const blocks = new PushedBlocks(registry);
   for (let number = 1; number <= 100; number += 1) blocks.add(block(number));
   expect(numbers(blocks, 36, 100)).toBeUndefined();
   for (let number = 1; number <= 100; number += 1) blocks.add(block(number));

@@ -1,14 +1,15 @@
-import { type Hex, isSameBytes, toBuffer, toHex } from "@stele/eth/node";
-import type { Hash } from "../../../domain/topic.ts";
+import { toHex } from "@stele/eth/node";
+import type { Address } from "../../../domain/topic.ts";
 import type { Header } from "../endpoint/rpc.ts";
-import type { RawLog } from "./parse-log.ts";
+import { type ContractLog, parseRawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 
 /** A block that the chain handed over, in the reader's format. */
 export interface HeldBlock {
   readonly header: Header;
-  readonly logs: readonly RawLog[];
-  /** Bytes of the data of its logs. */
+  /** Those of the registry. */
+  readonly logs: readonly ContractLog[];
+  /** Bytes of the data of all its logs, which keep its memory. */
   readonly bytes: number;
 }
 
@@ -19,12 +20,17 @@ const pushedBytesMax = 67_108_864;
 
 /** Blocks that the chain handed over and nobody has read yet, in order and without a gap. */
 export class PushedBlocks {
+  readonly #registry: Address;
   readonly #blocks = new Map<number, HeldBlock>();
   #bytes = 0;
 
+  constructor(registry: Address) {
+    this.#registry = registry;
+  }
+
   /** Keeps a block and returns its header. */
   add(block: PushedBlock): Header {
-    const held = hold(block);
+    const held = hold(block, this.#registry);
     const { header } = held;
     this.#blocks.set(header.number, held);
     this.#bytes += held.bytes;
@@ -57,10 +63,24 @@ export class PushedBlocks {
 }
 
 /** Converts a block to the reader's format. */
-export function hold(block: PushedBlock): HeldBlock {
+export function hold(block: PushedBlock, registry: Address): HeldBlock {
   const header = toHeader(block);
-  const logs = toLogs(block, header);
-  return { header, logs, bytes: logs.reduce((sum, { data }) => sum + data.length, 0) };
+  const logs: ContractLog[] = [];
+  let bytes = 0;
+  for (const transaction of block.transactions) {
+    const source = {
+      registry,
+      blockNumber: header.number,
+      blockHash: header.hash,
+      transactionHash: toHex(transaction.hash),
+    };
+    for (const [index, log] of transaction.logs.entries()) {
+      const parsed = parseRawLog(log, source, transaction.firstLogIndex + index);
+      if (parsed !== undefined) logs.push(parsed);
+      bytes += log.data.length;
+    }
+  }
+  return { header, logs, bytes };
 }
 
 function toHeader({ hash, header }: PushedBlock): Header {
@@ -74,34 +94,4 @@ function toHeader({ hash, header }: PushedBlock): Header {
     logsBloom: undefined,
     transactionsRoot: undefined,
   };
-}
-
-function toLogs({ transactions }: PushedBlock, { number, hash }: Header): RawLog[] {
-  const texts = new RepeatedTexts();
-  return transactions.flatMap((transaction) => {
-    const transactionHash: Hash = toHex(transaction.hash);
-    return transaction.logs.map(({ address, topics, data }, index) => ({
-      address: texts.at(0, address),
-      topics: topics.map((topic, place) => texts.at(1 + place, topic)),
-      data: toBuffer(data),
-      blockNumber: number,
-      blockHash: hash,
-      transactionHash,
-      logIndex: transaction.firstLogIndex + index,
-    }));
-  });
-}
-
-/** Texts of bytes that mostly are the same from log to log: the registry, the kind of the log, the publisher. */
-class RepeatedTexts {
-  readonly #last: { readonly bytes: Uint8Array; readonly text: Hex }[] = [];
-
-  /** The text of what a log has in one of its places. */
-  at(place: number, bytes: Uint8Array): Hex {
-    const last = this.#last[place];
-    if (last !== undefined && isSameBytes(last.bytes, bytes)) return last.text;
-    const text = toHex(bytes);
-    this.#last[place] = { bytes, text };
-    return text;
-  }
 }

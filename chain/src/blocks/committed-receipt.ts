@@ -1,0 +1,88 @@
+import { type Hex, RlpReader } from "@stele/eth";
+
+/** A log of a committed block. Address and topics are in lower case. */
+export interface CommittedLog {
+  readonly address: Hex;
+  readonly topics: readonly Hex[];
+  /** A view of the buffer that holds the whole block. */
+  readonly data: Buffer;
+}
+
+/** What the owner needs of a receipt. */
+export interface CommittedReceipt {
+  /** False when the EVM ended the transaction; then it has no logs. */
+  readonly isSuccess: boolean;
+  readonly logs: readonly CommittedLog[];
+}
+
+const LIST_PREFIX_MIN = 0xc0;
+
+/** Reads a receipt as its trie holds it, with one object for each log: a block over many topics is mostly logs. */
+export function readCommittedReceipt(receipt: Buffer): CommittedReceipt {
+  const reader = new RlpReader(receipt);
+  // A typed receipt has its type before the list (EIP-2718).
+  reader.list((receipt[0] ?? 0) < LIST_PREFIX_MIN ? 1 : 0, receipt.length);
+  const { end } = reader;
+  reader.string(reader.start, end);
+  const isSuccess = reader.end > reader.start;
+  reader.string(reader.end, end); // gas
+  reader.string(reader.end, end); // bloom
+  reader.list(reader.end, end);
+  return { isSuccess, logs: readLogs(receipt, reader) };
+}
+
+/** The logs of the list that was read last. */
+function readLogs(receipt: Buffer, reader: RlpReader): CommittedLog[] {
+  const texts = new RepeatedTexts(receipt);
+  const logs: CommittedLog[] = [];
+  const { end } = reader;
+  for (let at = reader.start; at < end; ) {
+    reader.list(at, end);
+    at = reader.end;
+    reader.string(reader.start, at);
+    const address = texts.at(0, reader);
+    reader.list(reader.end, at);
+    const topics = readTopics(reader, texts);
+    reader.string(reader.end, at);
+    logs.push({ address, topics, data: receipt.subarray(reader.start, reader.end) });
+  }
+  return logs;
+}
+
+/** Leaves the reader at the end of the topics. */
+function readTopics(reader: RlpReader, texts: RepeatedTexts): Hex[] {
+  const topics: Hex[] = [];
+  const { end } = reader;
+  for (let at = reader.start; at < end; at = reader.end) {
+    reader.string(at, end);
+    topics.push(texts.at(1 + topics.length, reader));
+  }
+  return topics;
+}
+
+/** Texts of bytes that mostly are the same from log to log: the registry, the kind of the log, the publisher. */
+class RepeatedTexts {
+  readonly #bytes: Buffer;
+  readonly #last: { readonly start: number; readonly text: Hex }[] = [];
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** The text of what a log has in one of its places. */
+  at(place: number, { start, end }: RlpReader): Hex {
+    const last = this.#last[place];
+    if (last !== undefined && this.#isSame(last.start, start, end)) return last.text;
+    const text: Hex = `0x${this.#bytes.toString("hex", start, end)}`;
+    this.#last[place] = { start, text };
+    return text;
+  }
+
+  /** All of a place have the same length. From the end, where words differ first. */
+  #isSame(known: number, start: number, end: number): boolean {
+    for (let at = end - 1; at >= start; at -= 1) {
+      if (this.#bytes[at] !== this.#bytes[known + at - start]) return false;
+    }
+    return true;
+  }
+}
