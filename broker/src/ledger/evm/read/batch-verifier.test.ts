@@ -1,16 +1,21 @@
 import { toHex } from "@stele/eth/node";
 import { encodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
+import { commonEventRules } from "../../../domain/event-rules.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 
 const encoded = (text: string): Uint8Array => encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
 
-it("trusts an own batch once, and verifies it when it returns again", () => {
+/** Breaches the rules, so that only trust accepts it. */
+const oversized = encoded("a".repeat(commonEventRules.contentBytesMax + 1));
+
+it("trusts each own batch once, also several with the same events, and verifies what returns once more", () => {
   const verifier = new BatchVerifier();
-  const events = encoded("a");
-  const batch = { count: 1, eventsRoot: toHex(verifier.rootOf(events, 1)), events };
+  const [eventsRoot] = [1, 2].map(() => toHex(verifier.rootOf(oversized, 1)));
+  const batch = { count: 1, eventsRoot: eventsRoot ?? "0x", events: oversized };
   expect(verifier.fault(batch)).toBeUndefined();
   expect(verifier.fault(batch)).toBeUndefined();
+  expect(verifier.fault(batch)).toMatchObject({ fault: "beyond-limits" });
 });
 
 it("does not take other bytes, or another count, under a root of ours", () => {

@@ -14,9 +14,17 @@ export interface ClaimedBatch {
   readonly events: Uint8Array;
 }
 
+/** Batches of this process with the same events. */
+interface OwnBatches {
+  readonly count: number;
+  readonly events: Uint8Array;
+  /** How many of them the chain has not returned yet. */
+  awaited: number;
+}
+
 /** Verifies every batch against its count, its root and the event rules. */
 export class BatchVerifier {
-  readonly #own = new Map<Hex, { readonly count: number; readonly events: Uint8Array }>();
+  readonly #own = new Map<Hex, OwnBatches>();
   readonly #rules: EventRules;
   #ownBytes = 0;
 
@@ -27,7 +35,7 @@ export class BatchVerifier {
   /** Computes the root of an own batch, and remembers that this batch is valid. */
   rootOf(events: Uint8Array, count: number): Uint8Array {
     const root = merkleRoot(events);
-    this.#remember(toHex(root), { count, events });
+    this.#remember(toHex(root), { count, events, awaited: 1 });
     return root;
   }
 
@@ -56,13 +64,19 @@ export class BatchVerifier {
   #takeOwn(batch: ClaimedBatch): boolean {
     const own = this.#own.get(batch.eventsRoot);
     if (own === undefined || own.count !== batch.count || Buffer.compare(own.events, batch.events) !== 0) return false;
+    own.awaited -= 1;
+    if (own.awaited > 0) return true;
     this.#own.delete(batch.eventsRoot);
     this.#ownBytes -= own.events.length;
     return true;
   }
 
-  #remember(root: Hex, batch: { readonly count: number; readonly events: Uint8Array }): void {
-    if (this.#own.has(root)) return;
+  #remember(root: Hex, batch: OwnBatches): void {
+    const same = this.#own.get(root);
+    if (same !== undefined) {
+      same.awaited += 1;
+      return;
+    }
     this.#own.set(root, batch);
     this.#ownBytes += batch.events.length;
     for (const [oldest, { events }] of this.#own) {
