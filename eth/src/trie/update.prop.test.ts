@@ -38,9 +38,11 @@ function toPlainUpdate({ root, nodes, before }: TrieUpdate) {
   return { root: toHex(root ?? emptyTrieRoot), changed: new Set(changed.map((each) => each.join(" "))) };
 }
 
+function toBytes(texts: ReadonlyMap<string, string>): Map<string, Uint8Array> {
+  return new Map(Array.from(texts, ([path, text]) => [path, fromText(text)]));
+}
+
 function toUpdate({ root, nodes, before }: TrieReplacement): TrieUpdate {
-  const toBytes = (texts: ReadonlyMap<string, string>): Map<string, Uint8Array> =>
-    new Map(Array.from(texts, ([path, text]) => [path, fromText(text)]));
   return { root, nodes: toBytes(nodes), before: toBytes(before) };
 }
 

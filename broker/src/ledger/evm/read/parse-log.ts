@@ -4,6 +4,7 @@ import { toEventSelector } from "viem/utils";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { BatchOutcome } from "../../../ports/ledger.ts";
 import type { RpcLog } from "../endpoint/rpc.ts";
+import type { RawLog } from "./pushed-block.ts";
 
 type Rejection = Extract<BatchOutcome, { status: "rejected" }>["reason"];
 
@@ -63,14 +64,6 @@ const rejections: readonly (Rejection | undefined)[] = [
   "not-a-writer",
 ];
 const word = 32;
-
-/** A log with its data as bytes. */
-export interface RawLog {
-  /** The contract that wrote it, in lower case. */
-  readonly address: Address;
-  readonly topics: readonly Hex[];
-  readonly data: Buffer;
-}
 
 /** What the logs of one transaction have in common, and the contract that is read. */
 export interface LogSource extends Omit<LogPlace, "address" | "logIndex"> {

@@ -1,4 +1,5 @@
-import type { RawLog } from "./parse-log.ts";
+import type { Hex } from "@stele/eth/node";
+import type { Address } from "../../../domain/topic.ts";
 
 /** A final block of a chain in this process, with all its logs. */
 export interface PushedBlock {
@@ -16,4 +17,12 @@ export interface PushedBlock {
     readonly firstLogIndex: number;
     readonly logs: readonly RawLog[];
   }[];
+}
+
+/** A log with its data as bytes. */
+export interface RawLog {
+  /** The contract that wrote it, in lower case. */
+  readonly address: Address;
+  readonly topics: readonly Hex[];
+  readonly data: Buffer;
 }

@@ -1,8 +1,8 @@
 import { type Hex, toHex } from "@stele/eth/node";
 import { expect, test } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
-import { publishedSignature, type RawLog } from "./parse-log.ts";
-import type { PushedBlock } from "./pushed-block.ts";
+import { publishedSignature } from "./parse-log.ts";
+import type { PushedBlock, RawLog } from "./pushed-block.ts";
 import { PushedBlocks } from "./pushed-blocks.ts";
 
 const registry: Address = `0x${"ab".repeat(20)}`;
