@@ -69,6 +69,7 @@ describe("a CloudEvent", () => {
     ["an attribute that is an object", structured({ orderid: {} })],
     ["an attribute that has another meaning here", structured({ format: "x" })],
     ["data twice", structured({ data: 1, data_base64: "" })],
+    ["text with half a surrogate pair", structured({ datacontenttype: "text/plain", data: "\ud800" })],
     ["data that is not Base64", structured({ data_base64: "?" })],
     ...["A", "AA", "AAA", "AA=", "=", "====", "A===", "AAAA====", "AA=A", "AA==AAAA", "AAA\n"].map(
       (text) => [`data that is Base64 in part, ${JSON.stringify(text)}`, structured({ data_base64: text })] as const,

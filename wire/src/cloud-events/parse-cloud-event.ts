@@ -148,6 +148,8 @@ function toContent(members: RawMembers, attributes: Map<string, string>): Uint8A
   const type = attributes.get("datacontenttype") ?? "application/json";
   attributes.set("datacontenttype", type);
   const text = !jsonType.test(type) && data.startsWith('"') ? (JSON.parse(data) as string) : data;
+  // Half a surrogate pair has no UTF-8 form: it would come back as another character.
+  if (/\p{Surrogate}/u.test(text)) throw malformed("data holds half of a surrogate pair");
   return new TextEncoder().encode(text);
 }
 

@@ -136,7 +136,7 @@ function unknownMemberError(name: string, { known, extensionPrefix }: ParameterR
 }
 
 function toText(name: string, member: unknown, rules: ParameterRules): string {
-  if (typeof member === "string") return checkWellFormed(member, name);
+  if (typeof member === "string") return checkWellFormed(member, checkWellFormed(name, extensionsMember));
   if (typeof member === "number" && rules.integers.has(name)) return String(member);
   const expected = rules.integers.has(name) ? "an integer" : "a string";
   throw parameterError(`${quote(name)} is not ${expected}`);

@@ -77,6 +77,20 @@ const refusals: readonly Failure[] = [
     message: /surrogate/,
   },
   {
+    what: "JSON with half a surrogate pair in the name of an extension",
+    path: "/rest/publish",
+    init: post(json, '{"topic":"a","content":"c","svc-\\ud800":"1"}'),
+    code: 200001,
+    message: /"extensions" holds half of a surrogate pair/,
+  },
+  {
+    what: "JSON with half a surrogate pair in a name of its extensions",
+    path: "/rest/publish",
+    init: post(json, '{"topic":"a","content":"c","extensions":{"svc-\\ud800":"1","svc-\\udfff":"2"}}'),
+    code: 200001,
+    message: /"extensions" holds half of a surrogate pair/,
+  },
+  {
     what: "extension that is no string",
     path: "/rest/publish",
     init: post(json, '{"topic":"a","content":"c","svc-a":1}'),
