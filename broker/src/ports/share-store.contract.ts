@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { type Position, toPosition } from "../domain/position.ts";
+import { before, type Position, toPosition } from "../domain/position.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { SessionClaim, SessionKey, ShareId, StoredFilter } from "./session-store.ts";
@@ -126,6 +126,24 @@ export function testShares(store: () => Store): void {
     ]);
     expect(await sessions().listReturned(share.id, 1)).toHaveLength(1);
     expect(await sessions().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
+  });
+
+  it("is as far as its cursor, or as the oldest event that a member has not acknowledged", async () => {
+    const findPlaces = () => sessions().findSharePlaces(group, [filter, parseTopicFilter("$share/others/a/#")]);
+    expect(await findPlaces()).toEqual(new Map([[filter, position]]));
+    await take(share, first, places);
+    expect(await findPlaces()).toEqual(new Map([[filter, before(places[0])]]));
+    const settle = async (positions: readonly Position[]): Promise<void> => {
+      const settled = positions.map((place) => ({ share: share.id, position: place }));
+      const state = { ...first, cursor: position, taken: position, inFlight: new Uint8Array(), settled };
+      await sessions().saveSessions([state], { isDurable: false });
+    };
+    await settle([places[0], places[2]]);
+    expect(await findPlaces()).toEqual(new Map([[filter, before(places[1])]]));
+    await settle([places[1]]);
+    expect(await findPlaces()).toEqual(new Map([[filter, places[2]]]));
+    expect(await sessions().findSharePlaces(otherGroup, [filter])).toEqual(new Map());
+    expect(await sessions().findSharePlaces(group, [])).toEqual(new Map());
   });
 
   it("gives what was returned to the next member, and drops what is no more", async () => {

@@ -45,6 +45,11 @@ export interface ShareStore {
    * what they acknowledged.
    */
   findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined>;
+  /**
+   * How far each of the shares is: every event up to there was acknowledged, or passed. Those that no session is a member of, and damaged rows, are
+   * left out.
+   */
+  findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
   /** Events that a member had whose connection has ended, in ascending order. */
   listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]>;
   /** Those of the shares that have returned events. */

@@ -105,6 +105,21 @@ it.each([60_000, 0])(
   },
 );
 
+it.each([60_000, 0])(
+  "counts the events of a share that nobody has acknowledged, for a member that ends after %d ms",
+  async (expiryMs) => {
+    const [one, other] = [await attach("MQTT", expiryMs, "$share/s/a"), await attach("STOMP", expiryMs, "$share/s/a")];
+    await publish("a", "a", "a");
+    for (const { id } of [one, other]) expect(await get(id)).toMatchObject({ lag: 3 });
+    for (const { peer, attachment } of [one, other]) {
+      for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
+    }
+    await engine.clock.advance(1_000);
+    for (const { id } of [one, other]) expect(await get(id)).toMatchObject({ lag: 0, waitingSince: undefined });
+    expect(await search({ lagMin: 1 })).toEqual([]);
+  },
+);
+
 it("names the node that has the connection of a session, also at another one", async () => {
   const cluster = await TestCluster.start(2);
   try {

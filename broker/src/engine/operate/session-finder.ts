@@ -1,6 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
-import { maxOf, minOf } from "../../domain/position.ts";
+import { minOf } from "../../domain/position.ts";
 import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,6 +10,7 @@ import type { Store } from "../../ports/store.ts";
 import type { Groups } from "../group.ts";
 import { PendingCounts, type Standing } from "../query/pending-counts.ts";
 import type { SessionEntriesOptions } from "../query/session-entries.ts";
+import { SharePlaces } from "../query/share-places.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Page, PageCall, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
@@ -118,10 +119,11 @@ export class SessionFinder {
   /** Counts the events of all together. */
   async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly Counted[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
-    for (const one of found) for (const standing of standingsOf(one)) counts.add(standing);
+    const places = await SharePlaces.read(this.#options.store.sessions, found);
+    for (const one of found) for (const standing of standingsOf(one, places)) counts.add(standing);
     await counts.read();
     return found.map((one) => {
-      const pending = standingsOf(one).map((standing) => counts.find(standing));
+      const pending = standingsOf(one, places).map((standing) => counts.find(standing));
       const lag = pending.reduce((sum, { count }) => sum + count, 0);
       const firsts = pending.flatMap(({ first }) => first ?? []);
       return { ...one, lag, waitingFrom: firsts.length === 0 ? undefined : firsts.reduce(minOf) };
@@ -149,12 +151,15 @@ function pick({ session, filters, isSuspended }: Pick<SessionView, "session" | "
 }
 
 /** Each filter, and where to count its events from. */
-function standingsOf({ session, filters }: Pick<SessionView, "session" | "filters">): readonly Standing[] {
-  const { groupId, cursor } = session;
-  return filters.map(({ filter, startsAfter }) => ({
+function standingsOf(
+  { session, filters }: Pick<SessionView, "session" | "filters">,
+  places: SharePlaces,
+): readonly Standing[] {
+  const { groupId } = session;
+  return filters.map((one) => ({
     groupId,
-    filter: eventFilterOf(filter),
-    cursor: maxOf(cursor, startsAfter),
+    filter: eventFilterOf(one.filter),
+    cursor: places.cursorOf(session, one),
   }));
 }
 

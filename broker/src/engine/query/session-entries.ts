@@ -1,4 +1,4 @@
-import { maxOf, type Position } from "../../domain/position.ts";
+import type { Position } from "../../domain/position.ts";
 import { parseSharedFilter } from "../../domain/shared-filter.ts";
 import { type ListedProtocol, nothingFailed, type Subscription } from "../../domain/subscription.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -6,6 +6,7 @@ import type { SessionId, SessionWithFilters, StoredFilter, StoredSession } from 
 import type { Store } from "../../ports/store.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Standing } from "./pending-counts.ts";
+import { SharePlaces } from "./share-places.ts";
 
 /** Maximum number of sessions per read; each has up to 1,000 filters. */
 const sessionsReadMax = 50;
@@ -31,21 +32,27 @@ export interface SessionEntry {
 
 /** Every filter of every session but those of tails, which end with their requests: those connected to this node, and those in the store. */
 export async function* sessionEntriesOf(options: SessionEntriesOptions): AsyncIterable<SessionEntry> {
-  const { store, slices, sessions } = options;
+  const { store, sessions } = options;
   const connected = new Map(sessions.listConnected().map((known) => [known.session.id, known]));
   for (let after: SessionId | undefined; ; ) {
     const page = await store.sessions.listSessions({ after, limit: sessionsReadMax });
-    for (const stored of page) {
-      const known = connected.get(stored.session.id);
+    const known = page.map((stored) => {
+      const one = connected.get(stored.session.id);
       connected.delete(stored.session.id);
-      yield* entriesOf(known?.session.epoch === stored.session.epoch ? known : toKnown(stored, options));
-      await slices.pause();
-    }
+      return one?.session.epoch === stored.session.epoch ? one : toKnown(stored, options);
+    });
+    yield* entriesOfAll(known, options);
     after = page.at(-1)?.session.id;
     if (page.length < sessionsReadMax) break;
   }
-  for (const known of connected.values()) {
-    if (!known.isStored) yield* entriesOf(known);
+  const unstored = [...connected.values()].filter(({ isStored }) => !isStored);
+  yield* entriesOfAll(unstored, options);
+}
+
+async function* entriesOfAll(all: readonly Known[], { store, slices }: SessionEntriesOptions) {
+  const places = await SharePlaces.read(store.sessions, all);
+  for (const known of all) {
+    yield* entriesOf(known, places);
     await slices.pause();
   }
 }
@@ -60,18 +67,24 @@ function toKnown({ session, filters }: SessionWithFilters, { sessions }: Session
   };
 }
 
-function entriesOf({ session, filters, isSuspended }: Known): readonly SessionEntry[] {
+function entriesOf({ session, filters, isSuspended }: Known, places: SharePlaces): readonly SessionEntry[] {
   const { protocol } = session;
   if (protocol === "Tail") return [];
-  return filters.map((filter) => toEntry({ session, isSuspended, protocol }, filter));
+  return filters.map((filter) => {
+    return toEntry({ session, isSuspended, protocol, cursor: places.cursorOf(session, filter) }, filter);
+  });
+}
+
+interface Listed extends Omit<Known, "filters"> {
+  readonly protocol: ListedProtocol;
+  readonly cursor: Position;
 }
 
 function toEntry(
-  { session, isSuspended, protocol }: Omit<Known, "filters"> & { readonly protocol: ListedProtocol },
+  { session, isSuspended, protocol, cursor }: Listed,
   { id, filter, startsAfter }: StoredFilter,
 ): SessionEntry {
   const { groupId, createdAt, owner, epoch } = session;
-  const cursor: Position = maxOf(session.cursor, startsAfter);
   const subscription: Subscription = {
     id,
     groupId,

@@ -58,7 +58,20 @@ describe.each([
     });
     expect(await list()).toEqual(["a 2 0", "# 3 0", "$share/s/b 1 0"]);
     for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
+    await engine.clock.advance(1_000);
     expect(await list()).toEqual(["a 0 2", "# 0 3", "$share/s/b 0 1"]);
+  });
+
+  it("is listed with all events of a share, whichever member acknowledged them", async () => {
+    const members = [await attach("c", expiryMs), await attach("d", expiryMs)];
+    for (const { attachment } of members) await subscribe(attachment, "$share/s/b");
+    await publish("b", "b", "b");
+    expect(await list()).toEqual(["$share/s/b 3 0", "$share/s/b 3 0"]);
+    for (const { peer, attachment } of members) {
+      for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
+    }
+    await engine.clock.advance(1_000);
+    expect(await list()).toEqual(["$share/s/b 0 3", "$share/s/b 0 3"]);
   });
 
   it("loses the filter that somebody removes by its identifier, and keeps the others", async () => {

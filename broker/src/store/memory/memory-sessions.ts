@@ -192,6 +192,10 @@ export class MemorySessions implements SessionStore, ShareStore {
     return this.#shares.find(groupId, filter);
   }
 
+  async findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]) {
+    return this.#shares.findPlaces(groupId, filters);
+  }
+
   async listReturned(id: ShareId, atMost: number) {
     return this.#shares.listReturned(id, atMost);
   }

@@ -1,5 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { minOf, type Position } from "../../domain/position.ts";
+import { before, minOf, type Position } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
@@ -35,6 +35,14 @@ export class MemoryShares {
   find(groupId: GroupId, filter: TopicFilter): StoredShare | undefined {
     const kept = this.#find(groupId, filter);
     return kept && { id: kept.id, epoch: kept.epoch, cursor: kept.cursor };
+  }
+
+  findPlaces(groupId: GroupId, filters: readonly TopicFilter[]): ReadonlyMap<TopicFilter, Position> {
+    const wanted = new Set(filters);
+    const found = [...this.#kept.values()].filter((kept) => kept.groupId === groupId && wanted.has(kept.filter));
+    return new Map(
+      found.map(({ filter, cursor, events }) => [filter, [...events.keys()].map(before).reduce(minOf, cursor)]),
+    );
   }
 
   listReturned(id: ShareId, atMost: number): readonly SharePlace[] {

@@ -22,6 +22,7 @@ export function passOnSessions(sessions: () => SqlSessions): Store["sessions"] {
     listDetached: async (groupId, atMost) => sessions().listDetached(groupId, atMost),
     countDetached: async (groupId) => sessions().countDetached(groupId),
     findShare: async (groupId, filter) => sessions().findShare(groupId, filter),
+    findSharePlaces: async (groupId, filters) => sessions().findSharePlaces(groupId, filters),
     listReturned: async (id, atMost) => sessions().listReturned(id, atMost),
     findReturning: async (ids) => sessions().findReturning(ids),
     takeShared: async (take) => sessions().takeShared(take),

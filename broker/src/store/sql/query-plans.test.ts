@@ -2,6 +2,7 @@ import { CompiledQuery } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { batchesOfStretch, nextBatchOfEach } from "./count-events.ts";
 import { indexChecks } from "./find-contradiction.ts";
@@ -10,7 +11,7 @@ import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { countDetached, findDetached } from "./session-detaching.ts";
 import type { ShareId } from "../../ports/session-store.ts";
-import { findReturned, findReturning } from "./sql-shares.ts";
+import { findPlaces, findReturned, findReturning } from "./sql-shares.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
 import { createSubscriptionQueries, findSubscriptions } from "./subscription-queries.ts";
@@ -156,6 +157,16 @@ describe("query plans", () => {
         expect.stringMatching(/^SEARCH sessions USING .*INDEX .*\(session_id=\?\)$/),
       ]);
     }
+  });
+
+  it("the places of shares are found by filter, and the oldest event of each in an index", async () => {
+    const plan = await planOf(findPlaces(database, defaultGroupId, ["$share/a/b" as TopicFilter]).compile());
+    expect(plan.filter((step) => /^(SCAN|SEARCH) share/.test(step))).toEqual([
+      expect.stringMatching(/^SEARCH shares USING INDEX .*\(group_id=\? AND filter=\?\)$/),
+      expect.stringMatching(
+        /^SEARCH share_events USING COVERING INDEX sqlite_autoindex_share_events_1 \(share_id=\?\)$/,
+      ),
+    ]);
   });
 
   it("subscriptions to a receiver are counted in an index", async () => {

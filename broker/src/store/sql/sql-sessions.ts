@@ -265,6 +265,10 @@ export class SqlSessions implements SessionStore, ShareStore {
     return this.#shares.findShare(groupId, filter);
   }
 
+  async findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]) {
+    return this.#shares.findSharePlaces(groupId, filters);
+  }
+
   async listReturned(id: ShareId, atMost: number) {
     return this.#shares.listReturned(id, atMost);
   }

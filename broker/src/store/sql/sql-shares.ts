@@ -1,12 +1,12 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Position } from "../../domain/position.ts";
+import { before, fromStored, minOf, type Position } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionId, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
 import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../ports/share-store.ts";
 import { pagesOf } from "./pages.ts";
-import type { Schema, SqlDatabase } from "./schema.ts";
+import type { Schema, ShareTable, SqlDatabase } from "./schema.ts";
 import { beginShare, type NamedShare } from "./share-restore.ts";
 import {
   cursorCheck,
@@ -38,6 +38,15 @@ export class SqlShares implements ShareStore {
       await this.#database.lock(transaction, goingBack(groupId), "shared");
       return this.#begin(transaction, { groupId, filter });
     });
+  }
+
+  async findSharePlaces(
+    groupId: GroupId,
+    filters: readonly TopicFilter[],
+  ): Promise<ReadonlyMap<TopicFilter, Position>> {
+    if (filters.length === 0) return new Map();
+    const rows = await findPlaces(this.#database, groupId, filters).execute();
+    return new Map(rows.flatMap(({ oldest, ...row }) => toPlace(row, oldest)));
   }
 
   async listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]> {
@@ -223,6 +232,29 @@ export function findReturned(database: Kysely<Schema>, id: ShareId, atMost: numb
     .where(isReturned)
     .orderBy("position")
     .limit(atMost);
+}
+
+/** See ShareStore.findSharePlaces. */
+export function findPlaces({ relaxed, column }: SqlDatabase, groupId: GroupId, filters: readonly TopicFilter[]) {
+  return relaxed
+    .selectFrom("shares")
+    .selectAll("shares")
+    .select((builder) =>
+      builder
+        .selectFrom("share_events")
+        .whereRef("share_events.share_id", "=", "shares.share_id")
+        .select(({ fn }) => fn.min("position").as("oldest"))
+        .as("oldest"),
+    )
+    .where("group_id", "=", groupId)
+    .where("filter", "in", column(filters));
+}
+
+function toPlace(row: ShareTable, oldest: number | null): readonly (readonly [TopicFilter, Position])[] {
+  const share = fromShareRow(row);
+  if (share === undefined) return [];
+  const place = oldest === null ? share.cursor : minOf(share.cursor, before(fromStored(oldest)));
+  return [[row.filter as TopicFilter, place]]; // As it was given.
 }
 
 /** See ShareStore.findReturning. */
