@@ -9,7 +9,7 @@ import {
   type SubscriptionId,
 } from "../../domain/subscription.ts";
 import type { TenantNames } from "../../domain/tenant-names.ts";
-import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { isTopicFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { type Caller, type Known, nobody, type Owner, ownerOf, type Principal, type Rejected } from "./caller.ts";
@@ -24,6 +24,12 @@ import type { PublishCall } from "../broker.ts";
 export interface Named {
   readonly groupId: string | undefined;
   readonly topic?: string | undefined;
+}
+
+interface Asking {
+  readonly caller: Caller;
+  readonly action: Action;
+  readonly groupId: string | undefined;
 }
 
 /** A subscription, or a filter of a session, that a caller asks to remove by its identifier. */
@@ -280,8 +286,16 @@ export class Access {
   ): void {
     if (action !== "health") this.admit(caller);
     const groupId = named && orDefaultGroup(named.groupId, this.#defaultGroupId);
-    if (this.#policy.allows(caller, action, { groupId, topic: named?.topic })) return;
+    const topic = named?.topic;
+    if (this.#policy.allows(caller, action, { groupId, topic })) return;
+    if (topic !== undefined) this.#checkForm(topic, { caller, action, groupId });
     throw new BrokerError("accessDenied", { details });
+  }
+
+  /** No filter of a rule covers a malformed name. Whoever has the right to other names is told what is wrong with it. @throws BrokerError as `parseTopicFilter`. */
+  #checkForm(topic: string, { caller, action, groupId }: Asking): void {
+    if (isTopicFilter(topic) || !this.#policy.allows(caller, action, { groupId, topic: undefined })) return;
+    parseTopicFilter(topic);
   }
 
   #receiver(owner: Owner, groupId: string): Receiver {

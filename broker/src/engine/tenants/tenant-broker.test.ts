@@ -18,7 +18,11 @@ const secret = "s".repeat(43);
 const everything: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"] },
 ];
-const principals = { acme: "acme", globex: "globex", operator: undefined } as const;
+/** As docs/access.md has it for the members of a tenant. */
+const own: readonly AccessRule[] = [
+  { effect: "allow", actions: ["open", "publish", "subscribe"], filter: "${tenant}/#" },
+];
+const principals = { acme: "acme", globex: "globex", operator: undefined, initech: "initech" } as const;
 type Name = keyof typeof principals;
 const id = "ffffffff-0000-4000-8000-000000000001";
 const groupId = undefined;
@@ -29,13 +33,13 @@ beforeEach(async () => {
   const apiKeys = new MemoryApiKeys();
   for (const [index, tenant] of Object.values(principals).entries()) {
     const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
-    const own = { principal: "shop", tenant, roles: ["all"] };
-    await apiKeys.insertApiKey({ id: String(index).repeat(16), digest: sha256(secret), ...own, ...times }, 10);
+    const owner = { principal: "shop", tenant, roles: [tenant === "initech" ? "own" : "all"] };
+    await apiKeys.insertApiKey({ id: String(index).repeat(16), digest: sha256(secret), ...owner, ...times }, 10);
   }
   const quotas = { tenants: { globex: { publishesPerSecond: 100 } }, principals: {} };
   engine = await TestEngine.start({
     confirmations: 0,
-    keys: { apiKeys, roles: new Map([["all", everything]]), quotas, sha256 },
+    keys: { apiKeys, roles: new Map(Object.entries({ all: everything, own })), quotas, sha256 },
   });
   calls = engine.running.calls;
   for (const name of ["acme", "globex"] as const) await calls.open(by(name), { topic: "x", groupId });
@@ -260,6 +264,18 @@ it("says how long a name may be, and names no prefix in a refusal", async () => 
   expect(answers).toMatchObject([{ code: 100_102 }, true, true]);
   const missing = calls.state(by("acme"), { topic: "no", groupId });
   await expect(missing).rejects.toThrow(/^topic not exist: "no"$/);
+});
+
+it.each([
+  ["y".repeat(252), { code: 100_102, message: "topic name exceeds max length: 252 characters, at most 248" }],
+  ["", { code: 100_103 }],
+  ["x/", { code: 100_106, message: 'topic name contains an invalid character: "x/" ends in "/"' }],
+  ["é", { code: 100_106 }],
+])("says what is wrong with the name %j to whoever has the right to other names alone", async (topic, fault) => {
+  await expect(calls.open(by("initech"), { topic, groupId })).rejects.toMatchObject(fault);
+  const call = { topic, groupId, content: new Uint8Array([1]), extensions: [] };
+  expect(() => calls.submit(by("initech"), call, () => {})).toThrow(expect.objectContaining(fault));
+  await expect(calls.close(by("initech"), { topic, groupId })).rejects.toMatchObject({ code: 100_702 });
 });
 
 it("a stranger's rule gives nothing: rules are on the real names, within the tenant", async () => {
