@@ -192,6 +192,14 @@ describe("loadConfig", () => {
     expect(output).not.toMatch(/\]\(|below/);
   });
 
+  test("--help names pages of the documentation by their paths, and other links by their texts", () => {
+    const outcome = load({ argv: ["--help"] });
+    const output = outcome.status === "printed" ? outcome.output : "";
+    expect(output).toContain("see docs/access.md.");
+    expect(output).toContain("serves its console at `/console`");
+    expect(output).not.toMatch(/\]\(|docs\/(?![\w-]+\.md)/);
+  });
+
   test("--version prints the version", () => {
     expect(load({ argv: ["--version"] })).toEqual({ status: "printed", output: "stele 1.2.3\n" });
   });
