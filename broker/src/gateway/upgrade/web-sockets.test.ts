@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { connect, Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -114,6 +114,27 @@ describe("a WebSocket connection", () => {
       const [data] = await once(client ?? expect.fail("opened"), "message");
       expect(String(data)).toHaveLength(50_001);
     }
+  });
+
+  it("keeps one answer to the pings of a client that reads nothing, and answers the newest once it reads", async () => {
+    await using server = await serveEcho();
+    const client = new WebSocket(server.address, ["echo"]);
+    await once(client, "open");
+    const { webSocket } = server.connections[0] ?? expect.fail("opened");
+    const pingsCount = 100_000; // Their answers are more than the system's buffers hold.
+    let received = 0;
+    const all = new Promise<void>((resolve) =>
+      webSocket.on("ping", () => void ((received += 1) === pingsCount && resolve())),
+    );
+    client.pause();
+    for (let count = 0; count < pingsCount; count += 1) client.ping("x".repeat(125));
+    await all;
+    expect(webSocket.bufferedAmount).toBeLessThan(1000);
+    client.ping("last");
+    client.resume();
+    const answers = on(client, "pong");
+    for await (const [data] of answers) if (String(data) === "last") break;
+    client.terminate();
   });
 
   it("is probed by the system while it is silent", async () => {

@@ -11,6 +11,7 @@ import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { parameterError } from "../shared/failure.ts";
 import { isAnswering } from "../shared/is-answering.ts";
 import { sendFailure } from "../shared/send-failure.ts";
+import { answerPings } from "./answer-pings.ts";
 import { serveAsPlain, type UpgradeRequest } from "./plain-request.ts";
 
 /** Close code of an endpoint that goes away (RFC 6455, section 7.4.1). */
@@ -41,15 +42,17 @@ export class WebSockets {
 
   constructor(app: FastifyInstance, options: WebSocketsOptions) {
     this.#options = options;
-    if (options.routes.length === 0) return;
+    const { routes } = options;
+    if (routes.length === 0) return;
     app.server.on("upgrade", (request, socket, head) => this.#take(app, { request, socket, head }));
     app.register(
       async (scope) => {
         const { WebSocketServer } = await import("ws");
-        for (const route of options.routes) {
+        for (const route of routes) {
           const { messageBytesMax, subprotocols } = route;
           const handleProtocols = (offered: Set<string>) => subprotocols.find((name) => offered.has(name)) ?? false;
-          const server = new WebSocketServer({ noServer: true, maxPayload: messageBytesMax, handleProtocols });
+          const options = { noServer: true, autoPong: false, maxPayload: messageBytesMax, handleProtocols };
+          const server = new WebSocketServer(options);
           this.#register(scope, route, server);
         }
       },
@@ -108,6 +111,7 @@ export class WebSockets {
         const { socket } = request.raw;
         socket.setKeepAlive(true, probeAfterMs);
         this.#countUnfinished(webSocket, socket);
+        answerPings(webSocket);
         route.accept({ webSocket, caller: callers.of(socket, { forwardedFor: request.forwardedFor }) });
       });
       return reply;
