@@ -40,6 +40,7 @@ import type { EventQuery } from "./query/event-query.ts";
 import { mayNotProve, type ProofQuery } from "./query/proof-query.ts";
 import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import type { SubscriptionQuery } from "./query/subscription-query.ts";
+import { nameOf } from "./session/filter-removal.ts";
 import type { Peer } from "./session/peer.ts";
 import type { Sessions } from "./session/sessions.ts";
 import type { Tails } from "./session/tails.ts";
@@ -185,17 +186,17 @@ export class GuardedBroker implements Broker {
 
   /** Rights are asked for each filter and each publish. Each principal has sessions of its own, whatever its clients call themselves. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    const { access, inlet, sessions } = this.#options;
+    const { access, groups, inlet, sessions } = this.#options;
     access.admit(caller);
     if (order.will !== undefined) {
       access.authorize(caller, "publish", order.will.call);
       inlet.check(order.will.call);
     }
-    access.countConnection(caller);
-    // Else a client over its quota would connect and leave a will, again and again.
-    if (order.will !== undefined) access.countPublishes(caller, [order.will.call]);
     // The name of a stream is its identifier, which only its owner may use.
     const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
+    access.countConnection(caller, nameOf({ ...order, key, groupId: groups.get(order.groupId).id }));
+    // Else a client over its quota would connect and leave a will, again and again.
+    if (order.will !== undefined) access.countPublishes(caller, [order.will.call]);
     return sessions.attach(caller, { ...order, key }, peer);
   }
 

@@ -171,9 +171,9 @@ export class Access {
     return this.#quotas?.refusals.hold(answer) === true;
   }
 
-  /** Counts the connection of a caller until it ends, or what this returns is called. @throws BrokerError 200301. */
-  countConnection(caller: Caller): () => void {
-    return this.#quotas?.countConnection(caller) ?? (() => {});
+  /** Counts the connection of a caller, as `Quotas.countConnection` does, until it ends, or what this returns is called. @throws BrokerError 200301. */
+  countConnection(caller: Caller, session?: string): () => void {
+    return this.#quotas?.countConnection(caller, session) ?? (() => {});
   }
 
   /** What bounds what somebody may store of some things. */

@@ -101,8 +101,8 @@ describe("publishes", () => {
   });
 });
 
-const connect = (principal: Known, ended: AbortController): void =>
-  void quotas.countConnection({ principal, signal: ended.signal });
+const connect = (principal: Known, ended: AbortController, session?: string): void =>
+  void quotas.countConnection({ principal, signal: ended.signal }, session);
 
 describe("connections", () => {
   it("count until they end, for all principals of a tenant together", () => {
@@ -115,6 +115,20 @@ describe("connections", () => {
     first.abort();
     expect(more).not.toThrow();
     expect(() => connect(known("d", "acme"), new AbortController())).toThrow(/2 connections/);
+  });
+
+  it("of a client that comes back have the room of the one that they end, one at a time", () => {
+    const [former, other, next] = [new AbortController(), new AbortController(), new AbortController()];
+    connect(known("a", "acme"), former, "device 1");
+    connect(known("a", "acme"), other, "device 2");
+    connect(known("a", "acme"), next, "device 1");
+    const more = (session: string) => () => connect(known("a", "acme"), new AbortController(), session);
+    for (const session of ["device 1", "device 3"]) expect(more(session)).toThrow(/may have [23] connections/);
+    former.abort();
+    expect(more("device 3")).toThrow(/may have [23] connections/);
+    next.abort();
+    expect(more("device 1")).not.toThrow();
+    expect(more("device 3")).toThrow(/may have [23] connections/);
   });
 
   it("that were refused, and those that ended before, do not count", () => {

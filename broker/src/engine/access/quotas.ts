@@ -39,6 +39,8 @@ export class Quotas {
   readonly #clock: Pick<Clock, "monotonic" | "after">;
   readonly #accounts = new Map<string, Account>();
   readonly #connected = new WeakSet<AbortSignal>();
+  /** Connections that are counted, of each session that has any: two while one takes over from the other. */
+  readonly #bySession = new Map<string, number>();
   #sweepAt = accountsSweptMin;
 
   constructor(table: QuotaTable, clock: Pick<Clock, "monotonic" | "after">) {
@@ -61,23 +63,36 @@ export class Quotas {
   }
 
   /**
-   * Counts a connection until it has ended; one that is counted already is not again. Returns what ends that before, to be called once where the
-   * connection is refused. @throws BrokerError 200301.
+   * Counts a connection until it has ended; one that is counted already is not again. One that takes over the only connection of its `session` has
+   * room, since it ends that one. Returns what ends the counting before, to be called once where the connection is refused. @throws BrokerError 200301.
    */
-  countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">): () => void {
+  countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">, session?: string): () => void {
     if (signal.aborted || this.#connected.has(signal)) return nothing;
     const accounts = this.#accountsOf(principal);
-    for (const account of accounts) checkConnections(account);
     if (accounts.length === 0) return nothing;
+    if (this.#ofSession(session) !== 1) for (const account of accounts) checkConnections(account);
     this.#connected.add(signal);
     for (const account of accounts) account.connections += 1;
+    this.#addOfSession(session, 1);
     const end = (): void => {
       signal.removeEventListener("abort", end);
       this.#connected.delete(signal);
+      this.#addOfSession(session, -1);
       for (const account of accounts) account.connections -= 1;
     };
     signal.addEventListener("abort", end);
     return end;
+  }
+
+  #ofSession(session: string | undefined): number {
+    return session === undefined ? 0 : (this.#bySession.get(session) ?? 0);
+  }
+
+  #addOfSession(session: string | undefined, change: number): void {
+    if (session === undefined) return;
+    const count = this.#ofSession(session) + change;
+    if (count === 0) this.#bySession.delete(session);
+    else this.#bySession.set(session, count);
   }
 
   /** Waits for the turn of a callback to somebody; undefined where it may be made at once. */
