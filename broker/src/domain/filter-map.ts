@@ -48,13 +48,18 @@ export class FilterMap<T> {
   /** The values of all filters that match. */
   matching(topic: TopicName): readonly T[] {
     const found: T[] = [];
-    const add = (filter: TopicFilter): void => {
+    this.match(topic, (value) => void found.push(value));
+    return found;
+  }
+
+  /** Calls back with the value of every filter that matches. Answers how much it looked at: patterns that match the first levels alone take time too. */
+  match(topic: TopicName, onMatch: (value: T) => void): number {
+    const give = (filter: TopicFilter): void => {
       const value = this.#values.get(filter);
-      if (value !== undefined) found.push(value);
+      if (value !== undefined) onMatch(value);
     };
     const name: string = topic;
-    add(name as TopicFilter); // a name is the filter that matches itself
-    this.#patterns?.match(topic, add);
-    return found;
+    give(name as TopicFilter); // a name is the filter that matches itself
+    return this.#patterns?.match(topic, give) ?? 0;
   }
 }

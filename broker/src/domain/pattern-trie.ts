@@ -57,12 +57,12 @@ export class PatternTrie {
     }
   }
 
-  /** Calls back with every pattern that matches. */
-  match(topic: TopicName, onMatch: OnMatch): void {
+  /** Calls back with every pattern that matches. Answers how many branches it looked at: some lead to no match. */
+  match(topic: TopicName, onMatch: OnMatch): number {
     const place = { topic, at: 0 };
     // A leading wildcard does not match a topic that begins with `$` (MQTT 5.0, section 4.7.2).
-    if (topic.startsWith("$")) follow(this.#root.below?.get(levelAt(topic, 0)), place, onMatch);
-    else visit(this.#root, place, onMatch);
+    if (topic.startsWith("$")) return follow(this.#root.below?.get(levelAt(topic, 0)), place, onMatch);
+    return visit(this.#root, place, onMatch);
   }
 
   #clear(branch: Branch, above: Branch): void {
@@ -77,22 +77,22 @@ export class PatternTrie {
   }
 }
 
-function visit({ below }: Branch, place: TopicPlace, onMatch: OnMatch): void {
-  if (below === undefined) return;
+/** Answers how many branches it looked at, as {@link follow} does. */
+function visit({ below }: Branch, place: TopicPlace, onMatch: OnMatch): number {
+  if (below === undefined) return 0;
   const { topic, at } = place;
-  follow(below.get("#"), place, onMatch);
-  if (at > topic.length) return;
-  follow(below.get(levelAt(topic, at)), place, onMatch);
-  follow(below.get("+"), place, onMatch);
+  const atAny = follow(below.get("#"), place, onMatch);
+  if (at > topic.length) return atAny;
+  return atAny + follow(below.get(levelAt(topic, at)), place, onMatch) + follow(below.get("+"), place, onMatch);
 }
 
-function follow(branch: Branch | undefined, place: TopicPlace, onMatch: OnMatch): void {
-  if (branch === undefined) return;
+function follow(branch: Branch | undefined, place: TopicPlace, onMatch: OnMatch): number {
+  if (branch === undefined) return 0;
   const { topic } = place;
   const at = walkLevels(branch, place);
-  if (at === -1) return;
+  if (at === -1) return 1;
   if (at > topic.length && branch.pattern !== undefined) onMatch(branch.pattern);
-  visit(branch, { topic, at }, onMatch);
+  return 1 + visit(branch, { topic, at }, onMatch);
 }
 
 function levelAt(text: string, start: number): string {

@@ -5,6 +5,12 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Reader } from "./reader.ts";
 
+/** Branches of patterns that one offer looks at before every reader reads the rest from the store, in slices: about 20 ms. */
+const lookedAtMax = 100_000;
+
+/** So many more for each batch of the offer: a block may have batches of thousands of topics. */
+const lookedAtPerBatchMax = 100;
+
 /** The readers of one filter. */
 type Audience = Set<Reader>;
 
@@ -54,17 +60,20 @@ export class FeedHub {
     return this.#readersOf(groupId).all.size > 0;
   }
 
-  /** Offers batches that were just indexed. Call it before the progress moves, in the same turn. */
+  /** Offers batches that were just indexed, or lets the readers read them from the store if that takes too long. Call it before the progress moves, in the same turn. */
   offer(groupId: GroupId, batches: readonly EventBatch[]): void {
     const { byFilter } = this.#readersOf(groupId);
     if (byFilter.size === 0) return;
+    let left = lookedAtMax + batches.length * lookedAtPerBatchMax;
     for (const batch of batches) {
-      for (const audience of byFilter.matching(batch.topic)) {
+      // This turn ends nowhere in between: whoever holds many patterns that nearly match would block all others.
+      if (left < 0) return this.fallBehind(groupId);
+      left -= byFilter.match(batch.topic, (audience) => {
         for (const reader of audience) {
           reader.offer(batch);
           this.#ready.add(reader);
         }
-      }
+      });
     }
     this.#wakeSoon();
   }

@@ -1,0 +1,64 @@
+import { expect, it } from "vitest";
+import type { EventBatch } from "../../domain/event.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { toPosition } from "../../domain/position.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { FeedHub } from "./feed-hub.ts";
+import type { Reader } from "./reader.ts";
+
+class RecordingReader implements Reader {
+  readonly offered: EventBatch[] = [];
+  hasFallenBehind = false;
+
+  offer(batch: EventBatch): void {
+    this.offered.push(batch);
+  }
+  pass(): void {}
+  fallBehind(): void {
+    this.hasFallenBehind = true;
+  }
+  wake(): void {}
+}
+
+const levelsCount = 12;
+const parent = Array.from({ length: levelsCount }, () => "a").join("/");
+
+const batches = Array.from({ length: 200 }, (_, index): EventBatch => {
+  const place = { firstSequence: 1, firstPosition: toPosition(1, index), blockNumber: 1, logIndex: index };
+  const origin = { transactionHash: "0x", publisher: "0x" } as const;
+  return { ...place, ...origin, topic: parseTopicName(`${parent}/${index}`), count: 1, events: new Uint8Array() };
+});
+
+/** Each level is `a` or `+`, so all of them match the first levels of every topic; the last level matches none. */
+function* nearlyMatching(): Iterable<string> {
+  for (let bits = 0; bits < 2 ** levelsCount; bits += 1) {
+    yield [...Array.from({ length: levelsCount }, (_, level) => ((bits >> level) & 1 ? "+" : "a")), "z"].join("/");
+  }
+}
+
+function offerTo(reader: Reader, others: Iterable<string>): void {
+  const hub = new FeedHub({ slices: new TimeSlices(new VirtualClock()) });
+  const other = new RecordingReader();
+  for (const one of [reader, other]) hub.attach(defaultGroupId, one);
+  hub.addFilter(defaultGroupId, parseTopicFilter("#"), reader);
+  for (const filter of others) hub.addFilter(defaultGroupId, parseTopicFilter(filter), other);
+  hub.offer(defaultGroupId, batches);
+}
+
+it("offers all batches where others have few patterns", () => {
+  const reader = new RecordingReader();
+  offerTo(reader, ["b/#", "+/+/z", `${parent}/+`]);
+  expect(reader).toMatchObject({ offered: batches, hasFallenBehind: false });
+});
+
+it("lets readers read the rest from the store where others have thousands of patterns that nearly match", () => {
+  const reader = new RecordingReader();
+  offerTo(reader, nearlyMatching());
+  expect(reader.hasFallenBehind).toBe(true);
+  expect(reader.offered.length).toBeGreaterThan(0);
+  expect(reader.offered.length).toBeLessThan(20);
+  expect(reader.offered).toEqual(batches.slice(0, reader.offered.length));
+});
