@@ -365,6 +365,24 @@ describe("a will", () => {
     expect(await countWills()).toBe(1);
   });
 
+  it.each([
+    { what: "leaves as it is told", expiryMs: 60_000, leaves: true },
+    { what: "leaves as it is told", expiryMs: 0, leaves: true },
+    { what: "has not left yet", expiryMs: 60_000, leaves: false },
+    { what: "has not left yet", expiryMs: 0, leaves: false },
+  ])("is published once when a session of $expiryMs ms is taken over from a connection that $what", async (former) => {
+    const { expiryMs, leaves } = former;
+    let attachment: Attachment | undefined;
+    class LeavingPeer extends RecordingPeer {
+      override ended(): void {
+        if (leaves) attachment?.detach({ expiryMs, isRegular: false });
+      }
+    }
+    attachment = await attach(new LeavingPeer(), { expiryMs, will: will(0) });
+    await attach(new RecordingPeer(), { expiryMs });
+    expect(await countWills()).toBe(1);
+  });
+
   it("is published when a new session takes the place of the one that was lost", async () => {
     (await attach(new RecordingPeer(), { will: will(50_000) })).detach(lost);
     await attach(new RecordingPeer(), { isClean: true });

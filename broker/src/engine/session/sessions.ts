@@ -275,12 +275,13 @@ export class Sessions implements Readers {
     const known = this.#connected.get(name);
     if (known === undefined) return;
     known.peer.ended("taken-over"); // its listener may detach it now, which ends it in a later turn
-    const { session } = known;
+    const { session, will, principal } = known;
+    const hasLeft = this.#connected.get(name) !== known; // with its will, if the session is in memory
     this.#release(known);
     await known.lingering.ended();
     if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
-    else if (known.will !== undefined && !this.#parts.isShared)
-      void this.#parts.wills.publish(known.will, known.principal);
+    const publishesWill = !session.isStored && !hasLeft && !this.#parts.isShared;
+    if (publishesWill && will !== undefined) void this.#parts.wills.publish(will, principal);
   }
 
   /** From now on the connection has no session. */
