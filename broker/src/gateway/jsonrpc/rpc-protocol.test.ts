@@ -237,6 +237,14 @@ describe("JSON-RPC over HTTP", () => {
     },
   );
 
+  it("a compressed body is -32600", async () => {
+    await using server = await serve();
+    const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+    const response = await post(server.url, call({}), headers);
+    expect(await response.json()).toMatchObject({ id: null, error: toError(-32600) });
+    expect(server.calls).toEqual([]);
+  });
+
   it("no content type is -32600", async () => {
     await using server = await serve();
     const body = new Blob([JSON.stringify(call({}))]);

@@ -124,6 +124,19 @@ describe("publishing CloudEvents", () => {
     ["no topic", { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t" }, "x", 400],
     ["a key for a batch", { "content-type": "application/cloudevents-batch+json", "idempotency-key": "k" }, "[]", 400],
     [
+      "compressed content",
+      {
+        "ce-specversion": "1.0",
+        "ce-id": "1",
+        "ce-source": "s",
+        "ce-type": "t",
+        "ce-subject": "other",
+        "content-encoding": "gzip",
+      },
+      "x",
+      400,
+    ],
+    [
       "no content",
       { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" },
       "",

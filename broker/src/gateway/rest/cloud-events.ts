@@ -10,7 +10,7 @@ import { withTraceParent } from "../../domain/trace-parent.ts";
 import type { PublishCall } from "../../engine/broker.ts";
 import { cloudEventBatchMax } from "../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
-import { parseContentType } from "../shared/content-type.ts";
+import { findEncodingRefusal, parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { parameterError } from "../shared/failure.ts";
 import { measureJson } from "../shared/json-shape.ts";
@@ -37,8 +37,9 @@ export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "m
 /** The publishes of a request; `reader` reads its query. @throws BrokerError 100201, 200001. */
 export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEventOrder {
   const body = readBody(request);
-  const { mediaType, isUtf8 } = parseContentType(request.headers["content-type"]);
-  if (!isUtf8) throw parameterError("the body's character set is not UTF-8");
+  const refusal = findEncodingRefusal(request.headers);
+  if (refusal !== undefined) throw parameterError(refusal);
+  const { mediaType } = parseContentType(request.headers["content-type"]);
   if (mediaType === batchType) return { kind: "batch", read: splitBatch(body, reader, prefix) };
   const event = mediaType === structuredType ? readStructured(body, prefix) : readBinary(request, body, prefix);
   const call = toCall(event, reader);

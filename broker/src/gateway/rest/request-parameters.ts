@@ -1,8 +1,9 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { BrokerError, integerParameters, type Operation, quote } from "@stele/wire";
 import type { FastifyRequest } from "fastify";
 import { getQueryBytesMax } from "../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
-import { parseContentType } from "../shared/content-type.ts";
+import { findEncodingRefusal, parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { measureJson } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
@@ -34,7 +35,7 @@ export function readParameters(request: FastifyRequest, rules: ParameterRules): 
   const parameters = readQuery(request);
   // What createBodyCollector gives; Fastify types it as unknown.
   const body = request.body as RawBody;
-  if (body !== undefined) addBody(parameters, { body, header: request.headers["content-type"], rules });
+  if (body !== undefined) addBody(parameters, { body, headers: request.headers, rules });
   return parameters;
 }
 
@@ -63,21 +64,22 @@ function checkQueryLength(query: string): void {
 
 interface Body {
   readonly body: Exclude<RawBody, undefined>;
-  readonly header: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly rules: ParameterRules;
 }
 
-function addBody(parameters: Parameters, { body, header, rules }: Body): void {
+function addBody(parameters: Parameters, { body, headers, rules }: Body): void {
   if (body instanceof BodyTooLong) throw bodyTooLongError(body, rules);
   if (body instanceof BodyRefused) throw body.error;
   if (body.length === 0) return;
-  const type = parseContentType(header);
-  if (!type.isUtf8) throw parameterError("the body's character set is not UTF-8");
-  if (type.mediaType === "application/x-www-form-urlencoded") addEncodedPairs(parameters, decodeUtf8(body));
-  else if (type.mediaType === "application/json") addJsonMembers(parameters, readJson(body), rules);
+  const refusal = findEncodingRefusal(headers);
+  if (refusal !== undefined) throw parameterError(refusal);
+  const { mediaType } = parseContentType(headers["content-type"]);
+  if (mediaType === "application/x-www-form-urlencoded") addEncodedPairs(parameters, decodeUtf8(body));
+  else if (mediaType === "application/json") addJsonMembers(parameters, readJson(body), rules);
   else {
     throw parameterError(
-      `content type ${quote(type.mediaType)} is neither application/x-www-form-urlencoded nor application/json`,
+      `content type ${quote(mediaType)} is neither application/x-www-form-urlencoded nor application/json`,
     );
   }
 }

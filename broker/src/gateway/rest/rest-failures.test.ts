@@ -147,6 +147,13 @@ const refusals: readonly Failure[] = [
     code: 200001,
   },
   {
+    what: "compressed body",
+    path: "/rest/open",
+    init: post({ ...json, "content-encoding": "gzip" }, '{"topic":"a"}'),
+    code: 200001,
+    message: /"gzip"/,
+  },
+  {
     what: "other character set",
     path: "/rest/open",
     init: post({ "content-type": "application/json; charset=latin1" }, "{}"),

@@ -1,3 +1,6 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { quote } from "@stele/wire";
+
 /** A parsed Content-Type header. */
 export interface ContentType {
   /** Type and subtype in lower case; empty when there is no header. */
@@ -18,4 +21,13 @@ export function parseContentType(header: string | undefined): ContentType {
   const [mediaType = "", ...parameters] = (header ?? "").toLowerCase().split(";");
   const charset = parameters.map((text) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(text)?.[1]).find(Boolean);
   return { mediaType: mediaType.trim(), isUtf8: charset === undefined || /^(utf-?8|us-ascii)$/.test(charset) };
+}
+
+/** Why nobody reads a body, whatever its type, in words; undefined where it may be read. Bytes that a client has compressed are not unpacked. */
+export function findEncodingRefusal(headers: IncomingHttpHeaders): string | undefined {
+  const coding = headers["content-encoding"];
+  if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
+    return `the body's content encoding ${quote(coding)} is not read, send it as it is`;
+  }
+  return parseContentType(headers["content-type"]).isUtf8 ? undefined : "the body's character set is not UTF-8";
 }

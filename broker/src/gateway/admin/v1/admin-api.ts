@@ -12,7 +12,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import { ConnectionCallers } from "../../callers/connection-callers.ts";
 import { toPath } from "../../shared/base-path.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../../shared/collect-body.ts";
-import { parseContentType } from "../../shared/content-type.ts";
+import { findEncodingRefusal, parseContentType } from "../../shared/content-type.ts";
 import { parseJson } from "../../shared/decode-text.ts";
 import { parameterError } from "../../shared/failure.ts";
 import { fromFramework } from "../../shared/from-framework.ts";
@@ -136,7 +136,7 @@ function readBody(request: FastifyRequest): unknown {
   if (body === undefined || body.length === 0) return {};
   const { mediaType } = parseContentType(request.headers["content-type"]);
   if (mediaType !== "application/json") throw parameterError("the body is not of type application/json");
-  const { refusal } = measureJson(body);
+  const refusal = findEncodingRefusal(request.headers) ?? measureJson(body).refusal;
   if (refusal !== undefined) throw parameterError(refusal);
   return parseJson(body);
 }

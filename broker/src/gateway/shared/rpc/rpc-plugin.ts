@@ -4,7 +4,7 @@ import { ConnectionCallers } from "../../callers/connection-callers.ts";
 import type { FindHolding } from "../../in-flight/in-flight.ts";
 import { jsonValueBytes, smallBytesMax } from "../../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../collect-body.ts";
-import { parseContentType } from "../content-type.ts";
+import { findEncodingRefusal, parseContentType } from "../content-type.ts";
 import { isJsonObject, parseJson } from "../decode-text.ts";
 import { toFailure } from "../failure.ts";
 import { leaveNode } from "../leave-node.ts";
@@ -83,9 +83,10 @@ function tryParse(bytes: Buffer, endpoint: RpcEndpoint): RpcOutcome {
 }
 
 function findRefusal(request: FastifyRequest, body: RawBody): string | undefined {
-  const type = parseContentType(request.headers["content-type"]);
-  if (!mediaTypes.has(type.mediaType)) return `content type ${quote(type.mediaType)} is not application/json`;
-  if (!type.isUtf8) return "the body's character set is not UTF-8";
+  const { mediaType } = parseContentType(request.headers["content-type"]);
+  if (!mediaTypes.has(mediaType)) return `content type ${quote(mediaType)} is not application/json`;
+  const refusal = findEncodingRefusal(request.headers);
+  if (refusal !== undefined) return refusal;
   return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
 }
 
