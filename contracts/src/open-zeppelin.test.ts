@@ -27,7 +27,7 @@ interface Call {
 beforeAll(async () => {
   const chain = await startEmbeddedChain({ file: ":memory:", chainId: 31_337, genesisAccounts: [alice.address] });
   stop = () => chain.stop();
-  const fixture = await RegistryFixture.deploy(custom(chain));
+  const fixture = await RegistryFixture.deploy(custom(chain, { retryCount: 0 }));
   const address = await fixture.deployCode(bytecode);
   isInBatch = ({ path, root, event }) =>
     fixture.client.readContract({ address, abi, functionName: "isInBatch", args: [path, root, event] });

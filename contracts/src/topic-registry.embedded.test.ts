@@ -17,5 +17,5 @@ async function startChain(): Promise<TestChain> {
     await chain.stop();
     if (mismatches.length > 0) throw new AggregateError(mismatches, "the chain's own code and the EVM disagree");
   };
-  return { transport: custom(chain), stop };
+  return { transport: custom(chain, { retryCount: 0 }), stop };
 }

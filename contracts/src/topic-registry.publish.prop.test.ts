@@ -60,7 +60,7 @@ async function startWorld(code: typeof registryCode) {
   const chain = await startEmbeddedChain({ ...options, registryCode: code });
   const mismatches: Error[] = [];
   chain.on("mismatch", (error) => mismatches.push(error));
-  return { transport: custom(chain), mismatches, [Symbol.asyncDispose]: () => chain.stop() };
+  return { transport: custom(chain, { retryCount: 0 }), mismatches, [Symbol.asyncDispose]: () => chain.stop() };
 }
 
 /** A call may revert, or the chain may refuse it for its gas. */
