@@ -7,6 +7,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Operator } from "../engine/operate/operator.ts";
 import type { Logger } from "../lib/logger.ts";
+import { once } from "../lib/once.ts";
 import { type AdminOptions, type Audience, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
 import { AsyncApiPage } from "./admin/async-api.ts";
 import { isOperatorsPath } from "./admin/operators-path.ts";
@@ -265,6 +266,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   );
   app.setNotFoundHandler(fallbacks.answerNotFound);
   app.setErrorHandler(fallbacks.answerError);
+  // Each document takes milliseconds of the processor, so that a start waits for none of them.
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };
   const runner = new OperationRunner();
   const tails = options.tail && new Tails({ ...options.tail, extensionPrefix: options.extensionPrefix, broker });
@@ -273,7 +275,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     (scope, _options, done) => {
       if (audience !== "operators") {
         registerRest(scope, { ...options, runner });
-        registerJsonRpc(scope, { ...options, runner, openRpc: toOpenRpc(document) }, findHolding);
+        registerJsonRpc(scope, { ...options, runner, openRpc: once(() => toOpenRpc(document)) }, findHolding);
         if (tails !== undefined) registerTail(scope, { tails, logger });
       }
       registerPages(scope, options);
@@ -286,7 +288,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
         hasChain: chain !== undefined,
         hasConsole: options.console !== undefined,
         hasDocs: options.docs !== undefined,
-        openApi: toOpenApi(document),
+        openApi: once(() => toOpenApi(document)),
         asyncApi: createAsyncApiPage(options),
         isClosing,
         nodeAddress,

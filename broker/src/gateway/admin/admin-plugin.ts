@@ -25,7 +25,7 @@ export interface AdminOptions {
   readonly broker: Broker;
   readonly logger: Logger;
   readonly metrics: MetricsPage;
-  readonly openApi: unknown;
+  readonly openApi: () => unknown;
   readonly asyncApi: AsyncApiPage;
   readonly version: string;
   readonly basePath: string;
@@ -79,7 +79,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
     }),
   );
   app.get("/access", (request, reply) => sendRights(reply, { ...options, caller: callerOf(request) }));
-  app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
+  app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi()));
   app.get("/asyncapi.json", (request, reply) => sendJson(reply, options.asyncApi.render(request.headers.host)));
   // Under a context segment Fastify serves it with and without the last slash.
   app.get("/", (request, reply) => sendIndex(request, reply, options));

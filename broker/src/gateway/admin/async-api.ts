@@ -1,4 +1,5 @@
 import { type AsyncApiSettings, type AsyncServer, createAsyncApi } from "@stele/wire";
+import { once } from "../../lib/once.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 
 export interface AsyncApiPageOptions {
@@ -44,16 +45,16 @@ const kinds = new Map<string, AsyncServer["kind"]>([
  */
 export class AsyncApiPage {
   readonly #options: AsyncApiPageOptions;
-  readonly #render: ReturnType<typeof createAsyncApi>;
+  readonly #renderer: () => ReturnType<typeof createAsyncApi>;
 
   constructor(options: AsyncApiPageOptions) {
     this.#options = options;
-    this.#render = createAsyncApi({ ...options, ...(options.settings ?? openSettings) });
+    this.#renderer = once(() => createAsyncApi({ ...options, ...(options.settings ?? openSettings) }));
   }
 
   /** For the reader of a request with this `Host`. */
   render(host: string | undefined): unknown {
-    return this.#render(this.#serversAt(host ?? "localhost"));
+    return this.#renderer()(this.#serversAt(host ?? "localhost"));
   }
 
   #serversAt(host: string): readonly AsyncServer[] {

@@ -18,7 +18,7 @@ export interface JsonRpcOptions {
   readonly broker: Broker;
   readonly logger: Logger;
   /** Answer of `rpc.discover`. */
-  readonly openRpc: unknown;
+  readonly openRpc: () => unknown;
   readonly runner: OperationRunner;
   readonly extensionPrefix: string;
 }
@@ -47,7 +47,7 @@ export function submitPublish(
 /** Runs one method, other than `publish`. */
 export async function callOperation(call: RpcRequest, options: JsonRpcOptions): Promise<RpcOutcome> {
   const { method } = call;
-  if (method === discoverMethod) return { result: options.openRpc };
+  if (method === discoverMethod) return { result: options.openRpc() };
   if (!isAskedOperation(method)) {
     return { error: toProtocolError("methodNotFound", `${discoverMethod} lists the methods`) };
   }

@@ -9,6 +9,7 @@ import {
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type * as z from "zod";
 import type { Logger } from "../../../lib/logger.ts";
+import { once } from "../../../lib/once.ts";
 import { ConnectionCallers } from "../../callers/connection-callers.ts";
 import { toPath } from "../../shared/base-path.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../../shared/collect-body.ts";
@@ -60,7 +61,7 @@ export function registerAdminApi(app: FastifyInstance, options: AdminApiOptions)
 
 function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
   const { logger, runner } = options;
-  const parts = { ...options, document: toAdminOpenApi(options) };
+  const parts = { ...options, document: once(() => toAdminOpenApi(options)) };
   const callers = new ConnectionCallers("admin");
   app.setErrorHandler((error, _request, reply) =>
     sendProblem(reply, fromFramework(error), { logger, operation: "admin" }),

@@ -48,7 +48,7 @@ export interface AdminBrokers {
   readonly operator: Operator;
   readonly broker: Broker;
   /** The OpenAPI document. */
-  readonly document: unknown;
+  readonly document: () => unknown;
 }
 
 /** A call whose values were checked by the schemas of its operation. */
@@ -112,7 +112,7 @@ export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandle
   },
   getOpenApi: async ({ broker, caller, document }) => {
     broker.authorize(caller, "health");
-    return document;
+    return document();
   },
   listFigures: async ({ operator, caller }) => toFigures(operator.listFigures(caller)),
 };
