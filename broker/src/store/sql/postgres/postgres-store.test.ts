@@ -19,20 +19,27 @@ import { createPostgresCoordinator } from "./coordination/postgres-coordinator.t
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresStore } from "./postgres-store.ts";
+import { EmptiedSchemas } from "./testing/emptied-schemas.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
 describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   let server: PostgresServer;
+  let schemas: EmptiedSchemas;
   beforeAll(async () => {
     server = await startPostgres();
+    schemas = await EmptiedSchemas.connect(server);
   });
-  afterAll(async () => server.remove());
+  afterEach(() => schemas.release());
+  afterAll(async () => {
+    await schemas[Symbol.asyncDispose]();
+    await server.remove();
+  });
 
-  const create = async () => createPostgresStore({ url: await server.createSchema() });
+  const create = async () => createPostgresStore({ url: await schemas.take() });
   testStore("PostgreSQL", create);
   testSessionStore("PostgreSQL", create);
   const createBackend = async () => {
-    const address = parsePostgresAddress(await server.createSchema());
+    const address = parsePostgresAddress(await schemas.take());
     return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });
   };
   testSqlDamage("PostgreSQL", createBackend);
@@ -46,7 +53,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   testSecretRows("PostgreSQL", create);
 
   testSharedStore("PostgreSQL", async () => {
-    const url = await server.createSchema();
+    const url = await schemas.take();
     const stores = [createPostgresStore({ url }), createPostgresStore({ url })] as const;
     await Promise.all(stores.map(async (store) => store.start()));
     const coordinator = createPostgresCoordinator({ url });
@@ -86,7 +93,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     let one: SqlStore;
     let other: SqlStore;
     beforeEach(async () => {
-      const url = await server.createSchema();
+      const url = await schemas.take();
       one = createPostgresStore({ url });
       other = createPostgresStore({ url });
       await Promise.all([one.start(), other.start()]);

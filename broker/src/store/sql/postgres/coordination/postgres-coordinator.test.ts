@@ -1,21 +1,28 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { testCoordinator } from "../../../../ports/coordinator.contract.ts";
 import type { CoordinatorFixture } from "../../../../ports/coordinator-scenario.contract.ts";
 import { toSubscriptionRow } from "../../rows.ts";
 import { createPostgresStore } from "../postgres-store.ts";
+import { EmptiedSchemas, schemaOf } from "../testing/emptied-schemas.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "../testing/postgres-server.ts";
 import { createPostgresCoordinator } from "./postgres-coordinator.ts";
 
 describe.runIf(hasPostgres)(titleOf("the PostgreSQL coordinator"), () => {
   let server: PostgresServer;
+  let schemas: EmptiedSchemas;
   beforeAll(async () => {
     server = await startPostgres();
+    schemas = await EmptiedSchemas.connect(server);
   });
-  afterAll(async () => server.remove());
+  afterEach(() => schemas.release());
+  afterAll(async () => {
+    await schemas[Symbol.asyncDispose]();
+    await server.remove();
+  });
 
   testCoordinator("PostgreSQL", async (): Promise<CoordinatorFixture> => {
-    const url = await server.createSchema();
-    const schema = url.slice(url.lastIndexOf("made_"));
+    const url = await schemas.take();
+    const schema = schemaOf(url);
     const store = createPostgresStore({ url });
     await store.start();
     const coordinators = [createPostgresCoordinator({ url }), createPostgresCoordinator({ url })] as const;
