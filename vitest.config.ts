@@ -1,5 +1,12 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./tools/longest-first.mjs";
+import { useMemoryFolder } from "./tools/memory-folder.mjs";
+
+// For people, so they outlive the run.
+process.env["CHECKS_PICTURES"] ??= join(tmpdir(), "stele-console-pictures");
+useMemoryFolder();
 
 /** Tests beside the source that start a PostgreSQL server, a chain's node, a whole broker, or processes that they kill. */
 const servers = [

@@ -10,7 +10,7 @@ const executablePath = findProgram("chromium");
 export const canRunChromium = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 
 /** Pictures of the last run, for people: a test says little about looks. */
-const pictures = join(tmpdir(), "stele-console-pictures");
+const pictures = process.env["CHECKS_PICTURES"] ?? join(tmpdir(), "stele-console-pictures");
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const grave: ReadonlySet<unknown> = new Set(["serious", "critical"]);

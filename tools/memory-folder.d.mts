@@ -1,0 +1,14 @@
+export interface MemoryFolderOptions {
+  /** A folder in memory. */
+  readonly memory?: string;
+  /** Its `TMPDIR` is where this process and its children create temporary files. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Room that there must be. */
+  readonly bytesMin?: number;
+}
+
+/**
+ * Keeps temporary files in memory until this process ends, and returns their folder: brokers sync each block, and some tests wait for the disk most of
+ * their time. Returns undefined and changes nothing if `TMPDIR` names another folder, or where there is too little room or no program may run.
+ */
+export function useMemoryFolder(options?: MemoryFolderOptions): string | undefined;
