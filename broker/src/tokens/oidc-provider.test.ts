@@ -26,18 +26,22 @@ beforeEach(async () => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on a port.
+  provider = createProvider();
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function createProvider(): OidcProvider {
   const logger = {
     ...silentLogger,
     child: () => logger,
     warn: (_: string, fields: unknown) => void warnings.push(JSON.stringify(fields)),
   };
   const options = { issuer, clientId: "stele", readSecret: () => secret, scopes: ["openid"], parameters: {} };
-  provider = new OidcProvider(options, { logger });
-});
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
-});
+  return new OidcProvider(options, { logger });
+}
 
 const endpoints = () => ({
   issuer,
@@ -88,16 +92,19 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
     expect(provider.findWarning()).toContain(`log-ins by ${issuer} fail`);
   });
 
-  it.each<[string, typeof answer]>([
-    ["before its head", () => {}],
-    [
-      "in the middle of its body",
+  it("if it falls silent before its head, or in the middle of its body", { timeout: 20_000 }, async () => {
+    const silences: (typeof answer)[] = [
+      () => {},
       (_, response) => response.writeHead(200, { "content-type": "application/json" }).write("{"),
-    ],
-  ])("if it falls silent %s", { timeout: 20_000 }, async (_name, silent) => {
-    serve(silent);
-    expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
-    expect(warnings).toHaveLength(1);
+    ];
+    serve((request, response) => silences.shift()?.(request, response));
+    // Both wait for the same five seconds.
+    const finished = await Promise.all(
+      [provider, createProvider()].map((one) => one.finish(callback, secrets, "192.0.2.1")),
+    );
+    expect(finished).toMatchObject([{ status: "unavailable" }, { status: "unavailable" }]);
+    expect(silences).toEqual([]);
+    expect(warnings).toHaveLength(2);
   });
 
   it("if it does not take the client's secret, which is read again for the next log-in", async () => {
