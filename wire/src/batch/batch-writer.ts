@@ -17,7 +17,7 @@ const shared = { bytes: new Uint8Array(0), at: 0, partMax: 512, size: 4_096 };
 export class BatchWriter {
   #writer: RlpWriter;
   /** End offset of each event. */
-  readonly #ends: number[];
+  #ends: number[];
 
   constructor() {
     this.#writer = new RlpWriter(noEvents);
@@ -33,7 +33,7 @@ export class BatchWriter {
   add(event: BatchEvent): void {
     this.#reserve(encodedBytes(event));
     writeEvent(this.#writer, event);
-    this.#ends.push(this.#writer.at);
+    this.#end();
   }
 
   /** Another writer that has the events from `from` up to, but not including, `to`. */
@@ -70,7 +70,13 @@ export class BatchWriter {
   #copy(event: Uint8Array): void {
     this.#reserve(event.length);
     this.#writer.raw(event);
-    this.#ends.push(this.#writer.at);
+    this.#end();
+  }
+
+  /** A first `push` makes room for 17, and with many topics most batches have one event. */
+  #end(): void {
+    if (this.count === 0) this.#ends = [this.#writer.at];
+    else this.#ends.push(this.#writer.at);
   }
 
   #startOf(index: number): number {
@@ -84,7 +90,7 @@ export class BatchWriter {
     // Size the buffer for the first event, since with many topics most batches contain one.
     const factor = old.length < shortBytes ? 4 : 2;
     const grown = takeBytes(this.count === 0 ? needed : Math.max(needed, factor * old.length));
-    grown.set(old.subarray(0, at));
+    if (this.count > 0) grown.set(old.subarray(0, at));
     this.#writer = new RlpWriter(grown);
     this.#writer.at = at;
   }

@@ -26,7 +26,7 @@ export interface Submission {
 export class DraftBatch {
   readonly topic: OpenTopic;
   readonly #writer: BatchWriter;
-  readonly #callers: OnSettled[];
+  #callers: OnSettled[];
   /** By caller; shared with the parts of this batch. Undefined while no publish has a key. */
   #claims: Map<OnSettled, Claim> | undefined;
 
@@ -48,7 +48,9 @@ export class DraftBatch {
 
   add({ payload, onSettled, claim }: Submission): void {
     this.#writer.add(payload);
-    this.#callers.push(onSettled);
+    if (this.count === 0)
+      this.#callers = [onSettled]; // a first push makes room for 17
+    else this.#callers.push(onSettled);
     if (claim === undefined) return;
     this.#claims ??= new Map();
     this.#claims.set(onSettled, claim);
