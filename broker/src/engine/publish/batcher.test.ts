@@ -118,3 +118,16 @@ describe("an event that enters no transaction", () => {
     expect(answers).toEqual(["under way TIMEOUT", "under way TIMEOUT", "first 200300", "behind 200300"]);
   });
 });
+
+describe("many callers that come back together", () => {
+  it("share two transactions, each topic in order", async () => {
+    const { sizes } = await startNarrow(1_000_000);
+    for (const name of ["a", "b"]) await engine.broker.open(topic(name));
+    const publishAll = (): Promise<readonly string[]> =>
+      Promise.all(Array.from({ length: 600 }, (_, index) => engine.publish(index % 2 === 0 ? "a" : "b", "x")));
+    await publishAll();
+    const ids = await publishAll();
+    expect(sizes).toEqual([600, 300, 300]);
+    expect(ids.map((id) => Number(id.split("-")[1]))).toEqual(ids.map((_, index) => 301 + Math.floor(index / 2)));
+  });
+});

@@ -103,6 +103,8 @@ export class Batcher {
     this.#openDraft(submission).add(submission);
     this.#waitingCount += 1;
     this.#waitingBytes += bytes;
+    const [oldest] = this.#drafts;
+    if (oldest !== undefined && !this.#isBlocked && this.#pacing.isHalf(this.#waitingCount)) this.#send(oldest);
   }
 
   /** As {@link add}, for events that are a transaction of their own. @throws BrokerError 100201 they do not fit into one; 200300. */
@@ -187,8 +189,7 @@ export class Batcher {
         this.#pumpAfter(waitMs, now);
         break;
       }
-      this.#drop(draft);
-      void this.#commit(draft);
+      this.#send(draft);
     }
     if (!this.#isIdle) return;
     this.#idle?.resolve();
@@ -224,6 +225,12 @@ export class Batcher {
     }
   }
 
+  /** The oldest. Its callers are answered in a later turn. */
+  #send(draft: Draft): void {
+    this.#drop(draft);
+    void this.#commit(draft);
+  }
+
   /** Takes the oldest draft off the queue. */
   #drop(draft: Draft): void {
     this.#drafts.shift();
@@ -249,7 +256,7 @@ export class Batcher {
     const { clock, metrics, ledger, recorder } = this.#options;
     const { count: events } = draft;
     const startedAt = clock.monotonic();
-    this.#pacing.started(startedAt);
+    this.#pacing.started(events, startedAt);
     try {
       const recorded = recorder.record(draft);
       const batches = recorded instanceof Promise ? await recorded : recorded;

@@ -19,8 +19,39 @@ describe("while a transaction is in progress", () => {
 
   it("the age of the youngest counts", () => {
     const pacing = underWaySince(1_000);
-    pacing.started(1_090);
+    pacing.started(5, 1_090);
     expect(pacing.waitMs(some(5), 1_100)).toBe(90);
+  });
+
+  it("half of many callers go beside it, and the others behind both", () => {
+    const pacing = ended({ events: 600, waiting: 0, tookMs: 8 });
+    pacing.started(300, 1_008);
+    expect(pacing.waitMs(some(299), 1_010)).toBe(98);
+    expect(pacing.isHalf(299)).toBe(false);
+    expect(pacing.waitMs(some(300), 1_010)).toBe(0);
+    expect(pacing.isHalf(300)).toBe(true);
+    pacing.started(300, 1_010);
+    expect(pacing.waitMs(some(300), 1_010)).toBe(100);
+    expect(pacing.isHalf(300)).toBe(false);
+  });
+
+  it("two halves stay two when one has ended", () => {
+    const pacing = ended({ events: 600, waiting: 0, tookMs: 8 });
+    pacing.started(300, 1_008);
+    pacing.started(300, 1_010);
+    pacing.ended({ events: 300, waiting: 0, startedAt: 1_008 }, 1_012);
+    expect(pacing.waitMs(some(299), 1_013)).toBe(97);
+    expect(pacing.waitMs(some(300), 1_013)).toBe(0);
+  });
+
+  it.each([
+    ["fewer callers", { events: 511, waiting: 0, tookMs: 8 }],
+    ["slow transactions", { events: 640, waiting: 0, tookMs: 100 }],
+  ])("%s are not split", (_name, transaction) => {
+    const pacing = ended(transaction);
+    pacing.started(20, 2_000);
+    expect(pacing.isHalf(600)).toBe(false);
+    expect(pacing.waitMs(some(600), 2_000)).toBe(100);
   });
 });
 
@@ -32,8 +63,9 @@ describe("after a transaction has ended", () => {
     expect(pacing.waitMs(some(63), 1_012)).toBe(0);
   });
 
-  it("the next goes once all callers are back", () => {
+  it("the next goes once all callers are back, or half of many", () => {
     expect(ended({ events: 60, waiting: 4, tookMs: 8 }).waitMs(some(64), 1_009)).toBe(0);
+    expect(ended({ events: 596, waiting: 4, tookMs: 8 }).waitMs(some(300), 1_009)).toBe(0);
   });
 
   it("a single caller never waits", () => {
@@ -56,14 +88,14 @@ describe("after a transaction has ended", () => {
 
 function underWaySince(startedAt: number): Pacing {
   const pacing = new Pacing(limits);
-  pacing.started(startedAt);
+  pacing.started(5, startedAt);
   return pacing;
 }
 
 function ended(transaction: { events: number; waiting: number; tookMs: number }): Pacing {
   const pacing = new Pacing(limits);
-  pacing.started(1_000);
   const { events, waiting, tookMs } = transaction;
+  pacing.started(events, 1_000);
   pacing.ended({ events, waiting, startedAt: 1_000 }, 1_000 + tookMs);
   return pacing;
 }
