@@ -83,7 +83,7 @@ export class CommittedReader {
       const blocks = await rpc.findBlocks({ from: next, to, isSpare: true });
       if (blocks === undefined) return undefined;
       if (blocks.length === 0) return logs;
-      for (const block of blocks) logs.push(...hold(block, registry).logs);
+      for (const block of blocks) for (const log of hold(block, registry).logs) logs.push(log);
       next += blocks.length;
     }
     return logs;
