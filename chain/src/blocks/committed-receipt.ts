@@ -63,7 +63,7 @@ function readTopics(reader: RlpReader, texts: RepeatedTexts): Hex[] {
 /** Texts of bytes that mostly are the same from log to log: the registry, the kind of the log, the publisher. */
 class RepeatedTexts {
   readonly #bytes: Buffer;
-  readonly #last: { readonly start: number; readonly text: Hex }[] = [];
+  readonly #last: { readonly start: number; readonly end: number; readonly text: Hex }[] = [];
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -72,16 +72,17 @@ class RepeatedTexts {
   /** The text of what a log has in one of its places. */
   at(place: number, { start, end }: RlpReader): Hex {
     const last = this.#last[place];
-    if (last !== undefined && this.#isSame(last.start, start, end)) return last.text;
+    if (last !== undefined && this.#isSame(last, start, end)) return last.text;
     const text: Hex = `0x${this.#bytes.toString("hex", start, end)}`;
-    this.#last[place] = { start, text };
+    this.#last[place] = { start, end, text };
     return text;
   }
 
-  /** All of a place have the same length. From the end, where words differ first. */
-  #isSame(known: number, start: number, end: number): boolean {
+  /** Compares from the end, where words differ first. */
+  #isSame(last: { readonly start: number; readonly end: number }, start: number, end: number): boolean {
+    if (last.end - last.start !== end - start) return false;
     for (let at = end - 1; at >= start; at -= 1) {
-      if (this.#bytes[at] !== this.#bytes[known + at - start]) return false;
+      if (this.#bytes[at] !== this.#bytes[last.start + at - start]) return false;
     }
     return true;
   }
