@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./tools/longest-first.mjs";
 import { useMemoryFolder } from "./tools/memory-folder.mjs";
 
-// For people, so they outlive the run.
+// People look at the screenshots after the run, so they are outside the temporary folder.
 process.env["CHECKS_PICTURES"] ??= join(tmpdir(), "stele-console-pictures");
 useMemoryFolder();
 

@@ -37,7 +37,7 @@ export const STATE_HISTORY_BLOCKS_MAX = 128;
 /** Most bytes of overwritten trie nodes kept for those blocks; blocks over a thousand topics fill them sooner than 128 blocks. */
 export const STATE_HISTORY_BYTES_MAX = 16_777_216;
 
-/** Blocks kept decoded in memory, those read last. */
+/** Most recently read blocks kept decoded in memory. */
 export const BLOCK_CACHE_BLOCKS_MAX = 128;
 
 /** Most bytes of transactions and logs in those blocks. */

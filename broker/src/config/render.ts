@@ -62,7 +62,7 @@ function helpLines(name: string, setting: Setting<unknown>): readonly string[] {
   return [`${indent}${flagName(name)} (${facts})`, `${indent}${indent}${indent}${toPlainText(setting.description)}`];
 }
 
-/** Replaces a link that is called as its page by the path of the page, and any other by its text. */
+/** Replaces a link whose text is a file name by the path of that page, and any other link by its text. */
 function toPlainText(description: string): string {
   return description.replaceAll(/\[([^\]]*\.md)\]\([^)]*\)/g, "docs/$1").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 }

@@ -128,7 +128,7 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
   });
 
-  it("is as far as its cursor, or as the oldest event that a member has not acknowledged", async () => {
+  it("returns the cursor of a share, or the place before its oldest unacknowledged event", async () => {
     const findPlaces = () => sessions().findSharePlaces(group, [filter, parseTopicFilter("$share/others/a/#")]);
     expect(await findPlaces()).toEqual(new Map([[filter, position]]));
     await take(share, first, places);

@@ -16,7 +16,7 @@ export interface IncludedTransaction extends ExecutedTransaction {
 
 const BLOCK_OVERHEAD_BYTES = 2_048;
 
-/** Reads blocks, those read last from memory. Transactions and receipts from the file are compared with the hashes of their block. */
+/** Reads blocks, and keeps those that were read last in memory. Transactions and receipts from the file are compared with the hashes of their block. */
 export class BlockReader {
   readonly #database: ChainDatabase;
   readonly #blocks = new Lru<bigint, Block>({ entriesMax: BLOCK_CACHE_BLOCKS_MAX, weightMax: BLOCK_CACHE_BYTES_MAX });

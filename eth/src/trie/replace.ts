@@ -70,7 +70,7 @@ class Replacement {
     return after;
   }
 
-  /** Changes the node, which is a copy already. */
+  /** Changes the node in place: it is a copy. */
   #replaceInBranch(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const depth = path.length - this.#prefixLength;
     const [first] = changes;
@@ -87,7 +87,7 @@ class Replacement {
     return node;
   }
 
-  /** As above; a leaf is made anew. */
+  /** Changes the node in place, except a leaf, which it rebuilds. */
   #replaceInPath(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const from = path.length - this.#prefixLength;
     const packedAt = headerLength(node, 0);

@@ -73,7 +73,7 @@ export class BatchWriter {
     this.#end();
   }
 
-  /** A first `push` makes room for 17, and with many topics most batches have one event. */
+  /** A first `push` allocates 17 slots, and with many topics most batches have one event. */
   #end(): void {
     if (this.count === 0) this.#ends = [this.#writer.at];
     else this.#ends.push(this.#writer.at);

@@ -171,7 +171,7 @@ export class Access {
     return this.#quotas?.refusals.hold(answer) === true;
   }
 
-  /** Counts the connection of a caller, as `Quotas.countConnection` does, until it ends, or what this returns is called. @throws BrokerError 200301. */
+  /** Counts a caller's connection, as `Quotas.countConnection` does, until it ends or the returned function is called. @throws BrokerError 200301. */
   countConnection(caller: Caller, session?: string): () => void {
     return this.#quotas?.countConnection(caller, session) ?? (() => {});
   }

@@ -117,7 +117,7 @@ describe("connections", () => {
     expect(() => connect(known("d", "acme"), new AbortController())).toThrow(/2 connections/);
   });
 
-  it("of a client that comes back have the room of the one that they end, one at a time", () => {
+  it("are admitted at the limit if they take over a session, and a third one before the first has ended is refused", () => {
     const [former, other, next] = [new AbortController(), new AbortController(), new AbortController()];
     connect(known("a", "acme"), former, "device 1");
     connect(known("a", "acme"), other, "device 2");

@@ -63,8 +63,8 @@ export class Quotas {
   }
 
   /**
-   * Counts a connection until it has ended; one that is counted already is not again. One that takes over the only connection of its `session` has
-   * room, since it ends that one. Returns what ends the counting before, to be called once where the connection is refused. @throws BrokerError 200301.
+   * Counts a connection until it ends; a second call counts nothing. A connection that takes over its `session` is admitted at the limit, since it ends
+   * the former one; a third at the same time is not. Call the returned function once to stop counting earlier. @throws BrokerError 200301.
    */
   countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">, session?: string): () => void {
     if (signal.aborted || this.#connected.has(signal)) return nothing;

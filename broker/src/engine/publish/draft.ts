@@ -49,7 +49,7 @@ export class DraftBatch {
   add({ payload, onSettled, claim }: Submission): void {
     this.#writer.add(payload);
     if (this.count === 0)
-      this.#callers = [onSettled]; // a first push makes room for 17
+      this.#callers = [onSettled]; // a first `push` allocates 17 slots
     else this.#callers.push(onSettled);
     if (claim === undefined) return;
     this.#claims ??= new Map();

@@ -10,7 +10,7 @@ interface Known {
   readonly filters: readonly StoredFilter[];
 }
 
-/** How far the shares of some sessions are. The cursor of a session says nothing of them: their events go to other members, too. */
+/** Progress of the shares that some sessions belong to. The cursor of a session says nothing of it: the events go to other members, too. */
 export class SharePlaces {
   readonly #byGroup = new Map<GroupId, ReadonlyMap<TopicFilter, Position>>();
 

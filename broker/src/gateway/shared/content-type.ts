@@ -23,11 +23,11 @@ export function parseContentType(header: string | undefined): ContentType {
   return { mediaType: mediaType.trim(), isUtf8: charset === undefined || /^(utf-?8|us-ascii)$/.test(charset) };
 }
 
-/** Why nobody reads a body, whatever its type, in words; undefined where it may be read. Bytes that a client has compressed are not unpacked. */
+/** Returns the reason to refuse a body by its headers; undefined if it may be read. The broker unpacks no compressed body. */
 export function findEncodingRefusal(headers: IncomingHttpHeaders): string | undefined {
   const coding = headers["content-encoding"];
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
-    return `the body's content encoding ${quote(coding)} is not read, send it as it is`;
+    return `content encoding ${quote(coding)} is not supported; send the body uncompressed`;
   }
   return parseContentType(headers["content-type"]).isUtf8 ? undefined : "the body's character set is not UTF-8";
 }
