@@ -119,14 +119,17 @@ describe("an event that enters no transaction", () => {
   });
 });
 
+/** To two topics in turn. */
+function publishMany(count: number): Promise<readonly string[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => engine.publish(index % 2 === 0 ? "a" : "b", "x")));
+}
+
 describe("many callers that come back together", () => {
   it("share two transactions, each topic in order", async () => {
     const { sizes } = await startNarrow(1_000_000);
     for (const name of ["a", "b"]) await engine.broker.open(topic(name));
-    const publishAll = (): Promise<readonly string[]> =>
-      Promise.all(Array.from({ length: 600 }, (_, index) => engine.publish(index % 2 === 0 ? "a" : "b", "x")));
-    await publishAll();
-    const ids = await publishAll();
+    await publishMany(600);
+    const ids = await publishMany(600);
     expect(sizes).toEqual([600, 300, 300]);
     expect(ids.map((id) => Number(id.split("-")[1]))).toEqual(ids.map((_, index) => 301 + Math.floor(index / 2)));
   });
