@@ -1,6 +1,6 @@
 // Where the temporary files of a test run are. Types and contract: memory-folder.d.mts.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { freemem } from "node:os";
 import { join } from "node:path";
 
@@ -8,30 +8,75 @@ import { join } from "node:path";
 const roomBytesMin = 4 * 1024 ** 3;
 
 export function useMemoryFolder({ memory = "/dev/shm", environment = process.env, bytesMin = roomBytesMin } = {}) {
-  if (environment.TMPDIR !== undefined || !hasRoom(memory, bytesMin)) return undefined;
-  const folder = mkdtempSync(join(memory, "stele-tests-"));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  if (!runsPrograms(folder)) {
-    remove();
-    return undefined;
-  }
-  process.on("exit", remove);
-  chmodSync(folder, 0o1777); // PostgreSQL's servers run as another user if this one is root.
+  if (environment.TMPDIR !== undefined) return undefined;
+  removeLeftovers(memory);
+  const folder = hasRoom(memory, bytesMin) ? createFolder(memory) : undefined;
+  if (folder === undefined) return undefined;
+  process.on("exit", () => remove(folder));
   environment.TMPDIR = folder;
   return folder;
 }
 
-function hasRoom(memory, bytesMin) {
-  if (!existsSync(memory) || freemem() < bytesMin) return false;
-  const { bavail, bsize } = statfsSync(memory);
-  return bavail * bsize >= bytesMin;
-}
-
-/** Containers often forbid it there, and some tests run what they have built. */
-function runsPrograms(folder) {
+/** Containers often forbid it in memory, and some tests run what they have built. */
+export function runsPrograms(folder) {
   const program = join(folder, "program");
   writeFileSync(program, "#!/bin/sh\n", { mode: 0o700 });
   const { status } = spawnSync(program);
   rmSync(program);
   return status === 0;
+}
+
+/** Runs that were killed could not remove theirs. */
+function removeLeftovers(memory) {
+  for (const name of attempt(() => readdirSync(memory)) ?? []) {
+    const [, pid] = /^stele-tests-(\d+)-/.exec(name) ?? [];
+    const folder = join(memory, name);
+    if (pid !== undefined && isOwn(folder) && isGone(Number(pid))) remove(folder);
+  }
+}
+
+function isOwn(folder) {
+  return attempt(() => lstatSync(folder).uid === process.getuid()) === true;
+}
+
+function isGone(pid) {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error.code === "ESRCH";
+  }
+}
+
+function hasRoom(memory, bytesMin) {
+  // Node.js before 20.13 does not know the limit of a container.
+  if ((process.availableMemory?.() ?? freemem()) < bytesMin) return false;
+  const room = attempt(() => statfsSync(memory));
+  return room !== undefined && room.bavail * room.bsize >= bytesMin;
+}
+
+function createFolder(memory) {
+  const folder = attempt(() => mkdtempSync(join(memory, `stele-tests-${process.pid}-`)));
+  if (folder === undefined || attempt(() => isUsable(folder)) === true) return folder;
+  remove(folder);
+  return undefined;
+}
+
+function isUsable(folder) {
+  chmodSync(folder, 0o1777); // PostgreSQL's servers run as another user if this one is root.
+  return runsPrograms(folder);
+}
+
+/** What stays, since a process still writes there, the next run removes. */
+function remove(folder) {
+  attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+}
+
+/** Undefined where it fails: tests run without a folder in memory, too. */
+function attempt(action) {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
 }
