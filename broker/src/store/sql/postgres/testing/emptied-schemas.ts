@@ -1,4 +1,4 @@
-import { Client } from "pg";
+import { Client, DatabaseError } from "pg";
 import type { PostgresServer } from "./postgres-server.ts";
 
 /** Leaves the version of the schema, the only row that migrations write. */
@@ -9,6 +9,9 @@ const empty = (schema: string): string => `do $$ declare name text; begin
   perform setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
     from pg_sequences where schemaname = '${schema}';
 end $$`;
+
+/** As PostgreSQL calls a lock that was not available in time, and a deadlock. */
+const lockRefusals: readonly unknown[] = ["55P03", "40P01"];
 
 /**
  * Schemas for tests that change rows and no tables. A test gets those of earlier tests again, emptied, which takes a fifth of the processor time
@@ -25,18 +28,30 @@ export class EmptiedSchemas implements AsyncDisposable {
     this.#client = client;
   }
 
-  static async connect(server: PostgresServer): Promise<EmptiedSchemas> {
-    const client = new Client({ connectionString: server.url() });
+  static async connect(server: PostgresServer, lockTimeoutMs = 5_000): Promise<EmptiedSchemas> {
+    const client = new Client({ connectionString: server.url(), lock_timeout: lockTimeoutMs });
+    client.on("error", () => {}); // The next query says that the connection is lost.
     await client.connect();
     return new EmptiedSchemas(server, client);
   }
 
-  /** The URL of a schema for the current test. */
+  /** The URL of a schema for the current test: a new one where a failed test still holds locks in the former one. */
   async take(): Promise<string> {
-    const url = this.#free.pop() ?? (await this.#server.createSchema());
-    await this.#client.query(empty(schemaOf(url)));
+    const former = this.#free.pop();
+    const isEmpty = former !== undefined && (await this.#empty(former));
+    const url = isEmpty ? former : await this.#server.createSchema();
     this.#used.push(url);
     return url;
+  }
+
+  async #empty(url: string): Promise<boolean> {
+    try {
+      await this.#client.query(empty(schemaOf(url)));
+      return true;
+    } catch (error) {
+      if (error instanceof DatabaseError && lockRefusals.includes(error.code)) return false;
+      throw error;
+    }
   }
 
   /** After a test, whose stores are closed before the next one takes a schema. */

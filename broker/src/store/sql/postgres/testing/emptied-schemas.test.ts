@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Client } from "pg";
+import { EmptiedSchemas } from "./emptied-schemas.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./postgres-server.ts";
+
+describe.runIf(hasPostgres)(titleOf("schemas that tests get again"), () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => server.remove());
+
+  it("are empty, unless a test still holds locks there: then a test gets a new one", async () => {
+    await using schemas = await EmptiedSchemas.connect(server, 100);
+    const url = await schemas.take();
+    await server.query("create table things (name text)", [], url);
+    await server.query("insert into things values ('a')", [], url);
+    schemas.release();
+    expect(await schemas.take()).toBe(url);
+    expect(await server.query("select * from things", [], url)).toEqual([]);
+    schemas.release();
+    const holder = new Client({ connectionString: url });
+    await holder.connect();
+    await holder.query("begin; lock table things in access exclusive mode");
+    expect(await schemas.take()).not.toBe(url);
+    await holder.end();
+  });
+
+  it("are not given any more, and break nothing else, once the connection is lost", async () => {
+    await using schemas = await EmptiedSchemas.connect(server);
+    await schemas.take();
+    schemas.release();
+    const others = "pid <> pg_backend_pid() and backend_type = 'client backend'";
+    await server.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`);
+    await expect(schemas.take()).rejects.toThrow();
+  });
+});
