@@ -12,7 +12,8 @@ import { refusalHeldMsMax } from "./held-refusals.ts";
 import { formatKeyCredential } from "./credential.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const [id, secret] = ["1".repeat(16), "s".repeat(43)];
+const ids = { shop: "1".repeat(16), till: "2".repeat(16) } as const;
+const secret = "s".repeat(43);
 const rules: readonly AccessRule[] = [{ effect: "allow", actions: ["open", "publish", "subscribe"] }];
 const call: PublishCall = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [] };
 
@@ -22,16 +23,18 @@ let engine: TestEngine;
 beforeEach(async () => {
   const apiKeys = new MemoryApiKeys();
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
-  const key = { id, digest: sha256(secret), principal: "shop", tenant: "acme", roles: ["all"], ...times };
-  await apiKeys.insertApiKey(key, 10);
+  for (const principal of ["shop", "till"] as const) {
+    const key = { id: ids[principal], digest: sha256(secret), principal, tenant: "acme", roles: ["all"], ...times };
+    await apiKeys.insertApiKey(key, 10);
+  }
   const quotas = { tenants: { acme: { publishesPerSecond: 2, connections: 1 } }, principals: {} };
   engine = await TestEngine.start({ keys: { apiKeys, roles: new Map([["all", rules]]), quotas, sha256 } });
   await engine.running.calls.open(caller(), { topic: "a", groupId: undefined });
 });
 afterEach(() => engine.stop());
 
-function caller(): Caller {
-  const principal = engine.running.calls.authenticate(formatKeyCredential({ id, secret }), testCaller);
+function caller(name: keyof typeof ids = "shop"): Caller {
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id: ids[name], secret }), testCaller);
   if (principal instanceof Promise) throw new Error("a key is known at once");
   return { ...testCaller, principal, signal: new AbortController().signal };
 }
@@ -67,30 +70,39 @@ it("two thousand refusals wait at most; further ones come at once", async () => 
   expect(settled).toBe(2_002);
 });
 
+/** Connects a client to its session. */
+async function attach(by: Caller, key: string, peer = new RecordingPeer()): Promise<void> {
+  const order = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1 } as const;
+  const more = { onConnected: () => {}, will: undefined, expiryMs: 0 };
+  await Promise.all([engine.running.calls.attach(by, { ...order, ...more }, peer), engine.clock.settle()]);
+}
+
 it("a connection over the quota is refused, with a session and without", async () => {
   const { calls } = engine.running;
-  const order: AttachOrder = {
-    groupId: undefined,
-    protocol: "MQTT",
-    key: "one",
-    isClean: true,
-    windowMax: 1,
-    onConnected: () => {},
-    will: undefined,
-    expiryMs: 0,
-  };
   calls.admit(caller());
   expect(() => calls.admit(caller())).toThrow(refusal);
-  await expect(calls.attach(caller(), order, new RecordingPeer())).rejects.toThrow(refusal);
+  await expect(attach(caller(), "one")).rejects.toThrow(refusal);
 });
 
 it("a connection with a session counts", async () => {
-  const { calls } = engine.running;
-  const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1 } as const;
-  const more = { onConnected: () => {}, will: undefined, expiryMs: 0 };
-  const attached = calls.attach(caller(), { ...order, ...more }, new RecordingPeer());
-  await Promise.all([attached, engine.clock.settle()]);
-  expect(() => calls.admit(caller())).toThrow(refusal);
+  await attach(caller(), "one");
+  expect(() => engine.running.calls.admit(caller())).toThrow(refusal);
+});
+
+it("a client takes over its session at the quota, and no other client connects", async () => {
+  const former = new RecordingPeer();
+  await attach(caller(), "one", former);
+  await expect(attach(caller(), "two")).rejects.toThrow(refusal);
+  await attach(caller(), "one");
+  expect(former.endedBecause).toBe("taken-over");
+  await expect(attach(caller(), "two")).rejects.toThrow(refusal);
+});
+
+it("the client of another principal has no room at the quota, even with the same identifier", async () => {
+  const peer = new RecordingPeer();
+  await attach(caller("shop"), "one", peer);
+  await expect(attach(caller("till"), "one")).rejects.toThrow(refusal);
+  expect(peer.endedBecause).toBeUndefined();
 });
 
 it("a tail that is refused does not count", async () => {
