@@ -330,6 +330,16 @@ describe("failures", () => {
     expect(answer).toMatchObject({ status, type: "application/problem+json; charset=utf-8", body: { status, code } });
   });
 
+  it.each([
+    ["gzip", 400, { code: 200001, detail: expect.stringContaining('"gzip"') }],
+    ["identity", 200, { dryRun: true }],
+  ])("a body with the content encoding %s is answered with %i", async (encoding, status, body) => {
+    const headers = { "content-type": "application/json", "content-encoding": encoding };
+    const url = `${server.url}${adminPath}/subscriptions/${ids[0]}/replay?dryRun=true`;
+    const response = await untilAnswered(fetch(url, { method: "POST", headers, body: '{"from":1}' }));
+    expect([response.status, await response.json()]).toEqual([status, expect.objectContaining(body)]);
+  });
+
   it("the listener of clients does not serve it where operators have their own", async () => {
     await using clients = await serve({}, { operator: engine.running.operator, audience: "clients" });
     expect((await fetch(`${clients.url}${adminPath}/subscriptions`)).status).toBe(404);
