@@ -276,7 +276,7 @@ export class Sessions implements Readers {
     if (known === undefined) return;
     known.peer.ended("taken-over"); // its listener may detach it now, which ends it in a later turn
     const { session, will, principal } = known;
-    const hasLeft = this.#connected.get(name) !== known; // with its will, if the session is in memory
+    const hasLeft = this.#connected.get(name) !== known; // then a session in memory has published its will
     this.#release(known);
     await known.lingering.ended();
     if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
