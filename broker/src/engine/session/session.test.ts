@@ -366,8 +366,8 @@ describe("a will", () => {
   });
 
   it.each([
-    { what: "leaves as it is told", expiryMs: 60_000, leaves: true },
-    { what: "leaves as it is told", expiryMs: 0, leaves: true },
+    { what: "detaches when notified", expiryMs: 60_000, leaves: true },
+    { what: "detaches when notified", expiryMs: 0, leaves: true },
     { what: "has not left yet", expiryMs: 60_000, leaves: false },
     { what: "has not left yet", expiryMs: 0, leaves: false },
   ])("is published once when a session of $expiryMs ms is taken over from a connection that $what", async (former) => {
