@@ -46,8 +46,8 @@ export interface ShareStore {
    */
   findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined>;
   /**
-   * How far each of the shares is: every event up to there was acknowledged, or passed. Those that no session is a member of, and damaged rows, are
-   * left out.
+   * How far each of the shares is: every event up to there was acknowledged, or passed. Those that no session is a member of, and damaged rows of
+   * shares and of events, are left out.
    */
   findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
   /** Events that a member had whose connection has ended, in ascending order. */

@@ -34,7 +34,9 @@ export function fromShareRow(row: ShareTable): StoredShare | undefined {
 }
 
 /** Who has it is not covered: databases compute it. */
-function checksumOfEvent({ share_id, position, topic }: Pick<ShareEventTable, "share_id" | "position" | "topic">) {
+type CheckedEvent = Pick<ShareEventTable, "share_id" | "position" | "topic" | "checksum">;
+
+function checksumOfEvent({ share_id, position, topic }: Omit<CheckedEvent, "checksum">): number {
   return checksumOf([share_id, position, topic]);
 }
 
@@ -43,7 +45,7 @@ export function toShareEventRow(row: Omit<ShareEventTable, "checksum">): ShareEv
 }
 
 /** Undefined for a row that is not as it was written. */
-export function fromShareEventRow(row: ShareEventTable): SharePlace | undefined {
+export function fromShareEventRow(row: CheckedEvent): SharePlace | undefined {
   if (checksumOfEvent(row) !== row.checksum) return undefined;
   return { topic: row.topic as SharePlace["topic"], position: fromStored(row.position) }; // As it was given.
 }

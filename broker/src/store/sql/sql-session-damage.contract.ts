@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { toPosition } from "../../domain/position.ts";
+import { before, toPosition } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
@@ -109,6 +109,17 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       expect(again?.cursor).toBeLessThanOrEqual(places[1] ?? 0);
       expect(places.filter((place) => place <= (again?.cursor ?? 0) && !known.has(place))).toEqual([]);
     });
+
+    it.each(["position = -5", "position = 0", "position = 1", "position = 2.5", "topic = 'b'", "checksum = 1"])(
+      "the place of a share whose oldest event has a change to %s is its cursor",
+      async (change) => {
+        const { places } = await startShare();
+        const findPlaces = () => store.sessions.findSharePlaces(group, [shared]);
+        expect(await findPlaces()).toEqual(new Map([[shared, before(toPosition(1, 1))]]));
+        await sql`update share_events set ${sql.raw(change)} where position = ${places[0]}`.execute(database.relaxed);
+        expect(await findPlaces()).toEqual(new Map([[shared, toPosition(2, 0)]]));
+      },
+    );
 
     it("a share without its row goes on for its members", async () => {
       const { places } = await startShare();

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
-import { before, fromStored, minOf, type Position } from "../../domain/position.ts";
+import { before, minOf, type Position } from "../../domain/position.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { SessionId, SettledEvent, ShareId, StoredFilter } from "../../ports/session-store.ts";
@@ -17,6 +17,13 @@ import {
   toShareEventRow,
 } from "./share-rows.ts";
 import { goingBack } from "./sql-subscriptions.ts";
+
+/** A share with columns of the oldest event that a member has: all of them null if there is none. */
+interface PlaceRow extends ShareTable {
+  readonly event_position: number | null;
+  readonly event_topic: string | null;
+  readonly event_checksum: number | null;
+}
 
 /** No session has this epoch, so that an event under it is returned. */
 const noEpoch = -1;
@@ -46,7 +53,7 @@ export class SqlShares implements ShareStore {
   ): Promise<ReadonlyMap<TopicFilter, Position>> {
     if (filters.length === 0) return new Map();
     const rows = await findPlaces(this.#database, groupId, filters).execute();
-    return new Map(rows.flatMap(({ oldest, ...row }) => toPlace(row, oldest)));
+    return new Map(rows.flatMap(toPlace));
   }
 
   async listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]> {
@@ -238,23 +245,32 @@ export function findReturned(database: Kysely<Schema>, id: ShareId, atMost: numb
 export function findPlaces({ relaxed, column }: SqlDatabase, groupId: GroupId, filters: readonly TopicFilter[]) {
   return relaxed
     .selectFrom("shares")
-    .selectAll("shares")
-    .select((builder) =>
-      builder
-        .selectFrom("share_events")
-        .whereRef("share_events.share_id", "=", "shares.share_id")
-        .select(({ fn }) => fn.min("position").as("oldest"))
-        .as("oldest"),
+    .leftJoin("share_events", (join) =>
+      join.onRef("share_events.share_id", "=", "shares.share_id").on("share_events.position", "=", (builder) =>
+        builder
+          .selectFrom("share_events as oldest")
+          .whereRef("oldest.share_id", "=", "shares.share_id")
+          .select(({ fn }) => fn.min("oldest.position").as("position")),
+      ),
     )
+    .selectAll("shares")
+    .select(["position as event_position", "topic as event_topic", "share_events.checksum as event_checksum"])
     .where("group_id", "=", groupId)
     .where("filter", "in", column(filters));
 }
 
-function toPlace(row: ShareTable, oldest: number | null): readonly (readonly [TopicFilter, Position])[] {
+/** A damaged event counts as none: whoever takes returned events reports it. */
+function toPlace(row: PlaceRow): readonly (readonly [TopicFilter, Position])[] {
   const share = fromShareRow(row);
   if (share === undefined) return [];
-  const place = oldest === null ? share.cursor : minOf(share.cursor, before(fromStored(oldest)));
+  const oldest = oldestOf(row);
+  const place = oldest === undefined ? share.cursor : minOf(share.cursor, before(oldest.position));
   return [[row.filter as TopicFilter, place]]; // As it was given.
+}
+
+function oldestOf({ share_id, event_position: position, event_topic: topic, event_checksum: checksum }: PlaceRow) {
+  if (position === null || topic === null || checksum === null) return undefined;
+  return fromShareEventRow({ share_id, position, topic, checksum });
 }
 
 /** See ShareStore.findReturning. */

@@ -3,13 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
 import { batchesOfStretch, nextBatchOfEach } from "../count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
-import { findReturned, findReturning } from "../sql-shares.ts";
+import { findPlaces, findReturned, findReturning } from "../sql-shares.ts";
 import { findSubscriptions } from "../subscription-queries.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
@@ -170,6 +171,13 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
+  it("the oldest event of each share is found in an index", async () => {
+    const filters = ["$share/s/1", "$share/s/2"].map(parseTopicFilter);
+    const plan = (await planOf(findPlaces(database, defaultGroupId, filters).compile(), true)).join("\n");
+    expect(plan).toMatch(/Index Scan using share_events_by_position on share_events/);
+    expect(plan).not.toMatch(/Seq Scan on share_events/);
+  });
+
   /** Rolled back, so that the statistics of `analyze` are discarded. */
   async function planOf(query: CompiledQuery, known: boolean): Promise<readonly string[]> {
     const lines: string[] = [];
@@ -197,6 +205,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
        select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
       `insert into share_events (share_id, position, topic, session_id, session_epoch, checksum) select 'share-' || n % 100, n, 'a', 'session-' || n % 1000, 0, 0 from generate_series(1, 20000) n`,
+      `insert into shares (share_id, group_id, filter, cursor, epoch, cursor_check, checksum) select 'share-' || n, '${defaultGroupId}', '$share/s/' || n, 0, 0, 0, 0 from generate_series(0, 99) n`,
     ];
     for (const statement of statements) await server.query(statement);
   }
