@@ -50,3 +50,20 @@ it("gives back the memory of filters that left", () => {
   expect(bytes).toBeLessThan(kept.length * 1_000); // with the branches of each parent, 20 times as much
   for (const filter of kept) expect(map.matching(parseTopicName(filter.replace("#", "b")))).toEqual([filter]);
 });
+
+it("stops where it has looked at as many levels as it may, also within branches of many levels", () => {
+  const tail = "/a".repeat(50);
+  const map = new FilterMap<number>();
+  for (let bits = 0; bits < 1_024; bits += 1) {
+    const levels = Array.from({ length: 10 }, (_, level) => ((bits >> level) & 1 ? "+" : "a"));
+    map.set(parseTopicFilter(`${levels.join("/")}${tail}/+`), bits);
+  }
+  const topic = parseTopicName(`${"a/".repeat(10)}a${tail}`);
+  const found: number[] = [];
+  const looked = map.match(topic, { onMatch: (value) => found.push(value), levelsMax: 1_000 });
+  expect(looked).toBeGreaterThanOrEqual(1_000);
+  expect(looked).toBeLessThan(1_000 + 61);
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.length).toBeLessThan(20);
+  expect(map.matching(topic)).toHaveLength(1_024);
+});

@@ -1,5 +1,5 @@
 import { LazyMap } from "../lib/lazy-collections.ts";
-import { PatternTrie } from "./pattern-trie.ts";
+import { type Matching, PatternTrie } from "./pattern-trie.ts";
 import { isPattern, type TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
@@ -48,18 +48,21 @@ export class FilterMap<T> {
   /** The values of all filters that match. */
   matching(topic: TopicName): readonly T[] {
     const found: T[] = [];
-    this.match(topic, (value) => void found.push(value));
+    this.match(topic, { onMatch: (value) => void found.push(value), levelsMax: Infinity });
     return found;
   }
 
-  /** Calls back with the value of every filter that matches. Answers how much it looked at: patterns that match the first levels alone take time too. */
-  match(topic: TopicName, onMatch: (value: T) => void): number {
+  /**
+   * Calls back with the value of every filter that matches, unless it stops before. Answers how many levels of patterns it looked at: patterns that
+   * match the first levels alone take time too.
+   */
+  match(topic: TopicName, { onMatch, levelsMax }: Matching<T>): number {
     const give = (filter: TopicFilter): void => {
       const value = this.#values.get(filter);
       if (value !== undefined) onMatch(value);
     };
     const name: string = topic;
     give(name as TopicFilter); // a name is the filter that matches itself
-    return this.#patterns?.match(topic, give) ?? 0;
+    return this.#patterns?.match(topic, { onMatch: give, levelsMax }) ?? 0;
   }
 }

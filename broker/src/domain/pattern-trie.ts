@@ -1,4 +1,4 @@
-import { endOfLevel, type FilterPart, type TopicFilter, type TopicPlace, walkLevels } from "./topic-filter.ts";
+import { endOfLevel, type FilterPart, type TopicFilter, type TopicWalk, walkLevels } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
 /** One or more levels that patterns share. The text is one of a pattern that has or had them. */
@@ -11,7 +11,19 @@ interface Branch extends FilterPart {
   below: Map<string, Branch> | undefined;
 }
 
-type OnMatch = (pattern: TopicFilter) => void;
+/** How filters are matched with one topic. */
+export interface Matching<T> {
+  readonly onMatch: (match: T) => void;
+  /** Matching stops when it has looked at so many levels of patterns, or at fewer levels than the topic has beyond that. */
+  readonly levelsMax: number;
+}
+
+interface Search extends TopicWalk, Matching<TopicFilter> {}
+
+interface Place {
+  readonly walk: Search;
+  readonly at: number;
+}
 
 /**
  * Filters with wildcards, found by topic name. Levels that no other pattern shares are one branch, so a pattern adds at most two branches, however
@@ -57,12 +69,14 @@ export class PatternTrie {
     }
   }
 
-  /** Calls back with every pattern that matches. Answers how many branches it looked at: some lead to no match. */
-  match(topic: TopicName, onMatch: OnMatch): number {
-    const place = { topic, at: 0 };
+  /** Calls back with every pattern that matches, unless it stops before. Answers how many levels of patterns it looked at: some lead to no match. */
+  match(topic: TopicName, { onMatch, levelsMax }: Matching<TopicFilter>): number {
+    const walk = { topic, levels: 0, onMatch, levelsMax };
+    const place = { walk, at: 0 };
     // A leading wildcard does not match a topic that begins with `$` (MQTT 5.0, section 4.7.2).
-    if (topic.startsWith("$")) return follow(this.#root.below?.get(levelAt(topic, 0)), place, onMatch);
-    return visit(this.#root, place, onMatch);
+    if (topic.startsWith("$")) follow(this.#root.below?.get(levelAt(topic, 0)), place);
+    else visit(this.#root, place);
+    return walk.levels;
   }
 
   #clear(branch: Branch, above: Branch): void {
@@ -77,22 +91,22 @@ export class PatternTrie {
   }
 }
 
-/** Answers how many branches it looked at, as {@link follow} does. */
-function visit({ below }: Branch, place: TopicPlace, onMatch: OnMatch): number {
-  if (below === undefined) return 0;
-  const { topic, at } = place;
-  const atAny = follow(below.get("#"), place, onMatch);
-  if (at > topic.length) return atAny;
-  return atAny + follow(below.get(levelAt(topic, at)), place, onMatch) + follow(below.get("+"), place, onMatch);
+function visit({ below }: Branch, place: Place): void {
+  if (below === undefined) return;
+  const { walk, at } = place;
+  follow(below.get("#"), place);
+  if (at > walk.topic.length) return;
+  follow(below.get(levelAt(walk.topic, at)), place);
+  follow(below.get("+"), place);
 }
 
-function follow(branch: Branch | undefined, place: TopicPlace, onMatch: OnMatch): number {
-  if (branch === undefined) return 0;
-  const { topic } = place;
+function follow(branch: Branch | undefined, place: Place): void {
+  const { walk } = place;
+  if (branch === undefined || walk.levels >= walk.levelsMax) return;
   const at = walkLevels(branch, place);
-  if (at === -1) return 1;
-  if (at > topic.length && branch.pattern !== undefined) onMatch(branch.pattern);
-  return 1 + visit(branch, { topic, at }, onMatch);
+  if (at === -1) return;
+  if (at > walk.topic.length && branch.pattern !== undefined) walk.onMatch(branch.pattern);
+  visit(branch, { walk, at });
 }
 
 function levelAt(text: string, start: number): string {

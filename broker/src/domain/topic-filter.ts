@@ -58,7 +58,9 @@ function checkLevel(level: string, place: { readonly isLast: boolean; readonly t
 export function matchesFilter(filter: TopicFilter, topic: TopicName): boolean {
   if (!isPattern(filter)) return (filter as string) === topic; // Two brands of the same text.
   if (topic.startsWith("$") && !filter.startsWith("$")) return false;
-  return walkLevels({ text: filter, start: 0, end: filter.length }, { topic, at: 0 }) > topic.length;
+  return (
+    walkLevels({ text: filter, start: 0, end: filter.length }, { walk: { topic, levels: 0 }, at: 0 }) > topic.length
+  );
 }
 
 /** Whole levels of a filter: the characters from `start` to before `end`. */
@@ -68,17 +70,28 @@ export interface FilterPart {
   readonly end: number;
 }
 
+/** Filters along the levels of a topic. */
+export interface TopicWalk {
+  readonly topic: TopicName;
+  /** Levels of filters that were looked at. */
+  levels: number;
+}
+
 /** Where a level of a topic begins; beyond the end of the topic after the last one. */
 export interface TopicPlace {
-  readonly topic: TopicName;
+  readonly walk: TopicWalk;
   readonly at: number;
 }
 
-/** Where the levels of a topic that the part matches are followed by the next one. Infinity if the part ends in `#`; -1 if it does not match. */
-export function walkLevels({ text, start, end }: FilterPart, place: TopicPlace): number {
-  const { topic } = place;
-  let { at } = place;
+/**
+ * Where the levels of a topic that the part matches are followed by the next one. Infinity if the part ends in `#`; -1 if it does not match. Counts
+ * the levels.
+ */
+export function walkLevels({ text, start, end }: FilterPart, { walk, at: startsAt }: TopicPlace): number {
+  const { topic } = walk;
+  let at = startsAt;
   for (let from = start; from <= end; ) {
+    walk.levels += 1;
     if (text[from] === "#") return Infinity;
     if (at > topic.length) return -1;
     const to = endOfLevel(text, from);

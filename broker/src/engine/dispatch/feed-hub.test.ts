@@ -26,26 +26,28 @@ class RecordingReader implements Reader {
 const levelsCount = 12;
 const parent = Array.from({ length: levelsCount }, () => "a").join("/");
 
-const batches = Array.from({ length: 200 }, (_, index): EventBatch => {
+const batches = Array.from({ length: 200 }, (_, index) => batchOf(`${parent}/${index}`, index));
+
+function batchOf(topic: string, index: number): EventBatch {
   const place = { firstSequence: 1, firstPosition: toPosition(1, index), blockNumber: 1, logIndex: index };
   const origin = { transactionHash: "0x", publisher: "0x" } as const;
-  return { ...place, ...origin, topic: parseTopicName(`${parent}/${index}`), count: 1, events: new Uint8Array() };
-});
+  return { ...place, ...origin, topic: parseTopicName(topic), count: 1, events: new Uint8Array() };
+}
 
-/** Each level is `a` or `+`, so all of them match the first levels of every topic; the last level matches none. */
-function* nearlyMatching(): Iterable<string> {
+/** Each level is `a` or `+`, so all of them match the first levels of every topic; the end matches none. */
+function* nearlyMatching(end: string): Iterable<string> {
   for (let bits = 0; bits < 2 ** levelsCount; bits += 1) {
-    yield [...Array.from({ length: levelsCount }, (_, level) => ((bits >> level) & 1 ? "+" : "a")), "z"].join("/");
+    yield [...Array.from({ length: levelsCount }, (_, level) => ((bits >> level) & 1 ? "+" : "a")), end].join("/");
   }
 }
 
-function offerTo(reader: Reader, others: Iterable<string>): void {
+function offerTo(reader: Reader, others: Iterable<string>, offered: readonly EventBatch[] = batches): void {
   const hub = new FeedHub({ slices: new TimeSlices(new VirtualClock()) });
   const other = new RecordingReader();
   for (const one of [reader, other]) hub.attach(defaultGroupId, one);
   hub.addFilter(defaultGroupId, parseTopicFilter("#"), reader);
   for (const filter of others) hub.addFilter(defaultGroupId, parseTopicFilter(filter), other);
-  hub.offer(defaultGroupId, batches);
+  hub.offer(defaultGroupId, offered);
 }
 
 it("offers all batches where others have few patterns", () => {
@@ -56,9 +58,17 @@ it("offers all batches where others have few patterns", () => {
 
 it("lets readers read the rest from the store where others have thousands of patterns that nearly match", () => {
   const reader = new RecordingReader();
-  offerTo(reader, nearlyMatching());
+  offerTo(reader, nearlyMatching("z"));
   expect(reader.hasFallenBehind).toBe(true);
   expect(reader.offered.length).toBeGreaterThan(0);
   expect(reader.offered.length).toBeLessThan(20);
   expect(reader.offered).toEqual(batches.slice(0, reader.offered.length));
+});
+
+it("lets readers read one batch from the store where thousands of long patterns nearly match its topic", () => {
+  const tail = "a/".repeat(100);
+  const reader = new RecordingReader();
+  const batch = batchOf(`${parent}/${tail}1`, 0);
+  offerTo(reader, nearlyMatching(`${tail}z`), [batch]);
+  expect(reader).toMatchObject({ offered: [batch], hasFallenBehind: true });
 });

@@ -5,11 +5,11 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Reader } from "./reader.ts";
 
-/** Branches of patterns that one offer looks at before every reader reads the rest from the store, in slices: about 20 ms. */
-const lookedAtMax = 100_000;
+/** Levels of patterns that one offer looks at before every reader reads the rest from the store, in slices: about 10 ms. */
+const levelsMax = 100_000;
 
 /** So many more for each batch of the offer: a block may have batches of thousands of topics. */
-const lookedAtPerBatchMax = 100;
+const levelsPerBatchMax = 200;
 
 /** The readers of one filter. */
 type Audience = Set<Reader>;
@@ -64,16 +64,13 @@ export class FeedHub {
   offer(groupId: GroupId, batches: readonly EventBatch[]): void {
     const { byFilter } = this.#readersOf(groupId);
     if (byFilter.size === 0) return;
-    let left = lookedAtMax + batches.length * lookedAtPerBatchMax;
+    let left = levelsMax + batches.length * levelsPerBatchMax;
     for (const batch of batches) {
-      // This turn ends nowhere in between: whoever holds many patterns that nearly match would block all others.
-      if (left < 0) return this.fallBehind(groupId);
-      left -= byFilter.match(batch.topic, (audience) => {
-        for (const reader of audience) {
-          reader.offer(batch);
-          this.#ready.add(reader);
-        }
-      });
+      const onMatch = (audience: Audience): void => this.#give(batch, audience);
+      left -= byFilter.match(batch.topic, { onMatch, levelsMax: left });
+      // This turn ends nowhere in between: whoever holds many patterns that nearly match would block all others. Readers that were not offered this
+      // batch read it from the store too.
+      if (left <= 0) return this.fallBehind(groupId);
     }
     this.#wakeSoon();
   }
@@ -94,6 +91,13 @@ export class FeedHub {
       this.#ready.add(reader);
     }
     this.#wakeSoon();
+  }
+
+  #give(batch: EventBatch, audience: Audience): void {
+    for (const reader of audience) {
+      reader.offer(batch);
+      this.#ready.add(reader);
+    }
   }
 
   #wakeSoon(): void {

@@ -22,15 +22,20 @@ import { RecentBatches } from "./recent-batches.ts";
 const names = ["a/1", "a/2", "b"].map(parseTopicName);
 const payload = { content: new Uint8Array([1]), extensions: [] };
 
-/** A block of batches (topic number, event count), a number of events that the consumer takes, after which it may restart, or another reader that takes all memory. */
+/**
+ * A block of batches (topic number, event count), of which so many are offered before all fall behind; a number of events that the consumer takes,
+ * after which it may restart; or another reader that takes all memory.
+ */
 type Batches = readonly (readonly [topic: number, count: number])[];
 type Step =
-  | { readonly batches: Batches }
+  | { readonly batches: Batches; readonly offered: number | undefined }
   | { readonly take: number; readonly restart: boolean }
   | { readonly squeeze: true };
+const batchesOfBlock = fc.array(fc.tuple(fc.nat({ max: 2 }), fc.integer({ min: 1, max: 5 })), { maxLength: 4 });
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
-    fc.record({ batches: fc.array(fc.tuple(fc.nat({ max: 2 }), fc.integer({ min: 1, max: 5 })), { maxLength: 4 }) }),
+    fc.record({ batches: batchesOfBlock, offered: fc.constant(undefined) }),
+    fc.record({ batches: batchesOfBlock, offered: fc.nat({ max: 3 }) }),
     fc.record({ take: fc.integer({ min: 1, max: 12 }), restart: fc.boolean() }),
     fc.record({ squeeze: fc.constant(true as const) }),
   ),
@@ -138,7 +143,8 @@ it.each([
           }
           number += 1;
           const batches = await index.seal(number, step);
-          hub.offer(defaultGroupId, batches);
+          hub.offer(defaultGroupId, batches.slice(0, step.offered));
+          if (step.offered !== undefined) hub.fallBehind(defaultGroupId);
           index.progress.advanceTo(number);
         }
         const expected = index.published.filter((event) =>
