@@ -146,7 +146,7 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findSharePlaces(group, [])).toEqual(new Map());
   });
 
-  it("gives what was returned to the next member, and drops what is no more", async () => {
+  it("gives returned events to the next member, and drops those that no longer exist", async () => {
     const second = await join(2);
     await take(share, first, places);
     await sessions().removeSession(first);

@@ -292,7 +292,10 @@ export class Access {
     throw new BrokerError("accessDenied", { details });
   }
 
-  /** No filter of a rule covers a malformed name. Whoever has the right to other names is told what is wrong with it. @throws BrokerError as `parseTopicFilter`. */
+  /**
+   * No rule's filter covers a malformed name. A caller with the right to other names learns what is wrong with the name. @throws BrokerError as
+   * `parseTopicFilter`.
+   */
   #checkForm(topic: string, { caller, action, groupId }: Asking): void {
     if (isTopicFilter(topic) || !this.#policy.allows(caller, action, { groupId, topic: undefined })) return;
     parseTopicFilter(topic);

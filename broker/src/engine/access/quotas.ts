@@ -39,7 +39,7 @@ export class Quotas {
   readonly #clock: Pick<Clock, "monotonic" | "after">;
   readonly #accounts = new Map<string, Account>();
   readonly #connected = new WeakSet<AbortSignal>();
-  /** Connections that are counted, of each session that has any: two while one takes over from the other. */
+  /** The number of counted connections by session: two during a take-over. Sessions without one are not in it. */
   readonly #bySession = new Map<string, number>();
   #sweepAt = accountsSweptMin;
 

@@ -8,7 +8,7 @@ import type { Reader } from "./reader.ts";
 /** Levels of patterns that one offer looks at before every reader reads the rest from the store, in slices: about 10 ms. */
 const levelsMax = 100_000;
 
-/** So many more for each batch of the offer: a block may have batches of thousands of topics. */
+/** Added to that limit for each batch of the offer: a block may have batches of thousands of topics. */
 const levelsPerBatchMax = 200;
 
 /** The readers of one filter. */
@@ -68,8 +68,8 @@ export class FeedHub {
     for (const batch of batches) {
       const onMatch = (audience: Audience): void => this.#give(batch, audience);
       left -= byFilter.match(batch.topic, { onMatch, levelsMax: left });
-      // This turn ends nowhere in between: whoever holds many patterns that nearly match would block all others. Readers that were not offered this
-      // batch read it from the store too.
+      // The loop does not yield, so many patterns that nearly match would block everything else. Readers that were not offered this batch read it
+      // from the store too.
       if (left <= 0) return this.fallBehind(groupId);
     }
     this.#wakeSoon();

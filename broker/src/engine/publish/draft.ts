@@ -48,8 +48,8 @@ export class DraftBatch {
 
   add({ payload, onSettled, claim }: Submission): void {
     this.#writer.add(payload);
-    if (this.count === 0)
-      this.#callers = [onSettled]; // a first `push` allocates 17 slots
+    // A first `push` allocates 17 slots, and with many topics most batches have one event.
+    if (this.count === 0) this.#callers = [onSettled];
     else this.#callers.push(onSettled);
     if (claim === undefined) return;
     this.#claims ??= new Map();
