@@ -13,7 +13,7 @@ import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { withProgress } from "./lib/progress.ts";
-import { keepHeapSmall } from "./lib/system/heap.ts";
+import { tuneCollector } from "./lib/system/heap.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
@@ -110,7 +110,7 @@ function refuse(problems: readonly string[]): void {
 }
 
 async function serve({ config: given, secrets, secretFile }: LoadedConfig): Promise<void> {
-  keepHeapSmall();
+  tuneCollector();
   stayAlive();
   const logger = createLogger({ level: given.logLevel, format: given.logFormat });
   const config = silenceRestored(given, logger);
