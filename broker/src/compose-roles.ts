@@ -146,7 +146,7 @@ async function set(
   config: Config,
 ): Promise<CommandDone> {
   const { name, rules } = role;
-  if (rolesOf(config).has(name)) throw new UsageError(`${name} is in the config file, or of every broker`);
+  if (rolesOf(config).has(name)) throw new UsageError(`${name} is built in or in the config file; use another name`);
   if (!(await keys.putRole(role, rolesMax))) throw new Error(`there are ${rolesMax} roles already`);
   return {
     output: `set ${name}\n`,

@@ -1,4 +1,5 @@
-// Prints what a transaction costs from `request` to `newHeads` in this thread, one after another, fsync included:
+// Prints the time of transactions that are sent one after another, from `request` to `newHeads` as this thread sees it, with the sync of the disk, and
+// the bytes on the disk for each event:
 //   node chain/bench/transactions.mjs [rounds]
 // With `node --cpu-prof --cpu-prof-dir <folder>` the worker writes a profile too.
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -64,18 +65,18 @@ async function measure(events, folder) {
   const sender = new Sender(chain);
   const times = await time(sender, await deploy(sender), events);
   await chain.stop();
-  const bytes = statSync(file).size / (rounds + WARM_UP);
+  const bytesOfTransaction = statSync(file).size / (rounds + WARM_UP);
   return [
     events,
     times[Math.floor(rounds / 2)].toFixed(2),
     times[Math.floor(rounds * 0.99)].toFixed(2),
-    Math.round(bytes / events),
+    Math.round(bytesOfTransaction / events),
   ];
 }
 
 const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
 try {
-  process.stdout.write(`events of ${EVENT_BYTES} B\tmedian ms\tp99 ms\tdisk bytes per event\n`);
+  process.stdout.write(`events (${EVENT_BYTES} B) of a transaction\tmedian ms\tp99 ms\tdisk bytes per event\n`);
   for (const events of EVENT_COUNTS) process.stdout.write(`${(await measure(events, folder)).join("\t\t")}\n`);
 } finally {
   rmSync(folder, { recursive: true });

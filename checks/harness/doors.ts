@@ -86,7 +86,7 @@ export function sendRpc(http: HttpSender, message: Readonly<Record<string, unkno
   return http.send({ method: "POST", path: "/jsonrpc", headers: jsonType, body });
 }
 
-/** A REST answer: always status 200, JSON; a BrokerException has a number `code` and a text `message` and nothing else. */
+/** Reads a REST answer, which has status 200 and JSON. An object with `code` and one other member, its message, is a BrokerException. */
 export function readRest(answer: HttpAnswer): Outcome {
   if (answer.status !== 200) throw new Error(`status ${answer.status}: ${answer.text}`);
   const value = answer.json();
@@ -96,7 +96,7 @@ export function readRest(answer: HttpAnswer): Outcome {
 
 /** A JSON-RPC answer to the request with id "1". */
 export function readRpc(answer: HttpAnswer): Outcome {
-  // The code below checks every member that it uses.
+  // `jsonrpc` and `id` are checked; the members of `error` are trusted.
   const response = answer.json() as { jsonrpc?: unknown; id?: unknown; result?: unknown; error?: RpcError };
   if (answer.status !== 200 || response.jsonrpc !== "2.0" || response.id !== "1") {
     throw new Error(`not a response to the request: ${answer.status} ${answer.text}`);
@@ -117,7 +117,7 @@ function isFailure(value: unknown): value is { code: number; message: string } {
   return typeof value === "object" && value !== null && "code" in value && Object.keys(value).length === 2;
 }
 
-/** URL encoding as encodeURIComponent has it: a space is %20. */
+/** Encodes a query by encodeURIComponent: a space becomes %20, not +. */
 export function toQuery(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
@@ -125,7 +125,7 @@ export function toQuery(params: Readonly<Record<string, string>>): string {
 }
 
 function toRestMembers({ extensions, content, ...rest }: Params): Record<string, string | number> {
-  if (content instanceof Uint8Array) throw new Error("REST carries text");
+  if (content instanceof Uint8Array) throw new Error("a REST door cannot send bytes");
   return { ...rest, ...(content === undefined ? {} : { content }), ...extensions };
 }
 

@@ -36,11 +36,11 @@ async function expectLines(...expected: readonly Line[]): Promise<void> {
 const client = { principal: "client", address: "127.0.0.1", outcome: "done" } as const;
 const refused = { address: "127.0.0.1", outcome: "refused" } as const;
 
-describe.each(["REST", "JSON-RPC"] as const)("by %s", (protocol) => {
+describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (protocol) => {
   const kind = protocol === "REST" ? "REST POST JSON" : "JSON-RPC";
   const topic = `t/${protocol}`;
 
-  it("a topic and a subscription are written down", async () => {
+  it("has a line for a topic and one for a subscription", async () => {
     const door = world.door(kind, "client");
     await door.call("open", { topic });
     const made = await door.call("subscribe", { topic, url: receiver.url });
@@ -145,7 +145,7 @@ it("at the operators' listener, looks and refusals are written down", async () =
   );
 });
 
-it("a key that was created or revoked is written down, with who ran the command", async () => {
+it("the creation and the revocation of a key have lines, without the key's secret", async () => {
   const key = (await world.key("create", "--principal", "audited", "--role", "client")).trim();
   const keyId = key.slice(6, 22);
   await world.key("revoke", key);
@@ -156,7 +156,7 @@ it("a key that was created or revoked is written down, with who ran the command"
   expect(world.auditLog()).not.toContain(key.slice(23));
 });
 
-it("a role that the command changed is written down, with its rules", async () => {
+it("a change of a role by the command has a line with the rules", async () => {
   await world.role("set", "audited", '[{"actions":["read"],"filter":"audited"}]');
   await world.role("delete", "audited");
   const rules = '[{"effect":"allow","actions":["read"],"filter":"audited"}]';

@@ -332,7 +332,7 @@ describe("a broker that allows every page", () => {
   });
 });
 
-describe("callbacks to this machine", () => {
+describe("ports and loops of callbacks", () => {
   const running = useWorld(embeddedWorld);
   const receivers = useReceivers();
   const topic = "ports";
@@ -351,7 +351,7 @@ describe("callbacks to this machine", () => {
     ["http://192.0.2.1:25/", /port 25/],
     ["http://8.8.8.8:6667/", /port 6667/],
     ["https://example.org:10080/", /port 10080/],
-  ])("refuses a url of %s with a reason", async (url, reason) => {
+  ])("refuses the callback url %s and names its port", async (url, reason) => {
     const { client } = running();
     expect(await codeOf(client.subscribe({ topic, url }))).toBe(100501);
     await expect(client.subscribe({ topic, url })).rejects.toThrow(reason);

@@ -139,7 +139,7 @@ describe("what a tail sends is a message of the document", () => {
   });
 });
 
-describe("what connections carry is a message of the document", () => {
+describe("MQTT and STOMP messages match the AsyncAPI document", () => {
   it.each(["mqtt", "mqttWebSocket"])("an MQTT payload with mqttPayload: event, at the server %s", async (server) => {
     const client = await connectAsync(document.urlOf(server).href, { protocolVersion: 5, reconnectPeriod: 0 });
     const arrived = new Promise<unknown>((resolve) => {

@@ -251,7 +251,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await tail.context().close();
   });
 
-  it("has broken no rule of its own policy, thrown no error and called no other server", () => {
+  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });

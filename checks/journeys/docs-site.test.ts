@@ -57,7 +57,7 @@ describe.runIf(canRun)("the documentation as a site (needs npm run build:docs)",
     expect(titles).not.toContain("");
   });
 
-  it("has links that lead to a page and a heading, and reaches every page from the first one", () => {
+  it("has only links that lead to an existing page and heading, and reaches every page from the first one", () => {
     const broken = [...pages].flatMap(([name, { links }]) =>
       links
         .filter(([target, id]) => !(pages.has(target) && (id === "" || pages.get(target)?.ids.has(id))))

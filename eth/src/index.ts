@@ -1,4 +1,4 @@
-// Everything that also runs in browsers.
+// The part of this package that also runs in browsers. node.ts needs Node.js.
 export { findBytes, type Hex, toHexText } from "./hex-text.ts";
 export { hashBytes, hashHeap } from "./keccak/hash-heap.ts";
 export { type Keccak256, portableKeccak256 } from "./keccak/portable-keccak.ts";

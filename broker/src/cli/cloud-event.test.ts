@@ -46,7 +46,7 @@ describe("a CloudEvent of stdin", () => {
     });
   });
 
-  it("has every extension that a tail wrote, also those that became no attribute", () => {
+  it("has every extension that a tail wrote, also those that cannot be attributes", () => {
     const extensions = {
       "svc-format": "json",
       "svc-ce-type": "com.acme.order",

@@ -65,7 +65,7 @@ function quotasOf<One extends z.ZodType>(named: z.ZodType<string>, one: One) {
 const shape = z.strictObject({
   roles: z
     .record(
-      z.string().refine(isRoleName, "a role is 1 to 64 letters, digits, dots, hyphens or underscores"),
+      z.string().refine(isRoleName, "a role's name is 1 to 64 letters, digits, dots, hyphens or underscores"),
       roleRulesSchema,
     )
     .refine((roles) => Object.keys(roles).length <= rolesMax, `more than ${rolesMax} roles`)

@@ -43,6 +43,6 @@ test.each([
   expect(holdsPassword(text)).toBe(holds);
 });
 
-test("hides everything that is not text", () => {
+test("hides a value that is not a string", () => {
   expect(databaseName({ password: "hunter2" })).toBe("…");
 });

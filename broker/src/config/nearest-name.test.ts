@@ -8,8 +8,10 @@ test.each([
   ["stele_port", "STELE_PORT"],
   ["STELE_DATADIR", "STELE_DATA_DIR"],
   ["STELE_HOTS", "STELE_HOST"],
-  ["STELE_LOGGING_LEVEL_X", undefined],
-  ["", undefined],
-])("%s is nearest to %s", (name, nearest) => {
+])("suggests for %s the name %s", (name, nearest) => {
   expect(findNearestName(name, known)).toBe(nearest);
+});
+
+test.each(["STELE_LOGGING_LEVEL_X", ""])("suggests no name for %j", (name) => {
+  expect(findNearestName(name, known)).toBeUndefined();
 });

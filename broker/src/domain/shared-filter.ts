@@ -3,7 +3,7 @@ import { isPattern, parseTopicFilter, type TopicFilter } from "./topic-filter.ts
 
 const sharePrefix = "$share/";
 
-/** A filter whose events go to one of several sessions each. */
+/** A filter that several sessions share: each event goes to one of them. */
 export interface SharedFilter {
   /** Sessions that name the same share and filter are its members. */
   readonly name: string;
@@ -12,7 +12,7 @@ export interface SharedFilter {
 
 /**
  * The parts of `$share/name/filter` (MQTT 5.0, section 4.8.2); undefined for a text that does not begin with `$share/`.
- * @throws BrokerError 100109 where the name is empty or has a wildcard, or there is no filter; and as `parseTopicFilter` does.
+ * @throws BrokerError 100109 if the name is empty or has a wildcard, or if no slash follows the name; for the filter, the errors of `parseTopicFilter`.
  */
 export function parseSharedFilter(text: string): SharedFilter | undefined {
   if (!isShared(text)) return undefined;
@@ -24,12 +24,12 @@ export function parseSharedFilter(text: string): SharedFilter | undefined {
   return { name, filter: parseTopicFilter(text.slice(end + 1)) };
 }
 
-/** The filter that the events of a subscription match: `filter` for `$share/name/filter`, and any other filter itself. */
+/** The filter that the events of a subscription match: returns `filter` for `$share/name/filter`, and any other filter unchanged. */
 export function eventFilterOf(text: TopicFilter): TopicFilter {
   return parseSharedFilter(text)?.filter ?? text;
 }
 
-/** Whether a text is `$share/name/filter`. */
+/** Whether a text begins with `$share/`. It may still be malformed. */
 export function isShared(text: string): boolean {
   return text.startsWith(sharePrefix);
 }

@@ -10,7 +10,8 @@ const lowestCharacter = 32;
 const highestCharacter = 128;
 
 /**
- * Checks a topic name as INTERFACE.md defines it: 1 to 256 characters, each in [32,128], without the wildcards `+` and `#`, not ending in `/`.
+ * Checks a topic name: 1 to 256 characters, each in [32,128], not all blank, without the wildcards `+` and `#`, not ending in `/`. INTERFACE.md sets
+ * the characters, and DESIGN.md, section 7, the length and the end.
  * @throws BrokerError 100103 blank, 100102 too long, 100106 invalid character.
  */
 export function parseTopicName(text: string): TopicName {
@@ -24,7 +25,7 @@ export function parseTopicName(text: string): TopicName {
   if (text.endsWith("/")) {
     throw new BrokerError("topicInvalidCharacter", { details: `${quote(text)} ends in "/"` });
   }
-  return text as TopicName; // Checked above; the only place that creates the branded type.
+  return text as TopicName; // Checked above.
 }
 
 /** Whether {@link parseTopicName} takes the text. */

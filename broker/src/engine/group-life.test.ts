@@ -201,7 +201,7 @@ describe("a group whose chain is away at the start", () => {
 });
 
 describe("a group that is being indexed", () => {
-  it("takes no calls and delivers nothing until it has caught up", async () => {
+  it("is not ready and refuses calls until its index has caught up", async () => {
     const [, away] = build();
     away.chain.open("a", `0x${"11".repeat(20)}`);
     const { follow } = away.ledger;

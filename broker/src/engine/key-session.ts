@@ -1,11 +1,11 @@
 /** A session as the owner of publish keys. */
 export interface KeySession {
   readonly id: string;
-  /** Of its connection, read when a key is written; undefined if no connection publishes under the key. */
+  /** The epoch of the session's connection. It can change, so it is read when a key is written. Undefined if no connection publishes, as for a will. */
   readonly epoch?: number | undefined;
 }
 
-/** A key of a session. */
+/** Frees one publish key of a session; see Broker.release. */
 export interface ReleaseCall {
   readonly groupId: string | undefined;
   readonly session: KeySession;

@@ -129,7 +129,7 @@ export function testShares(store: () => Store): void {
   });
 
   it("returns the cursor of a share, or the place before its oldest unacknowledged event", async () => {
-    const findPlaces = () => sessions().findSharePlaces(group, [filter, parseTopicFilter("$share/others/a/#")]);
+    const findPlaces = () => sessions().findShareCursors(group, [filter, parseTopicFilter("$share/others/a/#")]);
     expect(await findPlaces()).toEqual(new Map([[filter, position]]));
     await take(share, first, places);
     expect(await findPlaces()).toEqual(new Map([[filter, before(places[0])]]));
@@ -142,8 +142,8 @@ export function testShares(store: () => Store): void {
     expect(await findPlaces()).toEqual(new Map([[filter, before(places[1])]]));
     await settle([places[1]]);
     expect(await findPlaces()).toEqual(new Map([[filter, places[2]]]));
-    expect(await sessions().findSharePlaces(otherGroup, [filter])).toEqual(new Map());
-    expect(await sessions().findSharePlaces(group, [])).toEqual(new Map());
+    expect(await sessions().findShareCursors(otherGroup, [filter])).toEqual(new Map());
+    expect(await sessions().findShareCursors(group, [])).toEqual(new Map());
   });
 
   it("gives returned events to the next member, and drops those that no longer exist", async () => {

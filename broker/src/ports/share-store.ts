@@ -7,13 +7,13 @@ import type { SessionKey, ShareId } from "./session-store.ts";
 /** A stream of events with several members. It begins with its first member, and ends with its last one. */
 export interface StoredShare {
   readonly id: ShareId;
-  /** Fencing token: grows with each {@link ShareStore.takeShared}, and with each rollback. */
+  /** Fencing token: every take, return, rollback and rebuild of a damaged row increases it. */
   readonly epoch: number;
-  /** Every event up to here was given to a member, or passed. */
+  /** Every event up to here was given to a member, or skipped. */
   readonly cursor: Position;
 }
 
-/** Where an event of a share is. */
+/** An event of a share, by its place. */
 export interface SharePlace {
   readonly topic: TopicName;
   readonly position: Position;
@@ -24,20 +24,20 @@ export interface ShareGift extends SharePlace {
   readonly to: SessionKey;
 }
 
-/** Events that pass from a share to its members. */
+/** Events that a share assigns to its members. */
 export interface ShareTake {
   readonly id: ShareId;
   readonly epoch: number;
   readonly cursor: Position;
   readonly gifts: readonly ShareGift[];
-  /** Returned events that are no more. */
+  /** Returned events that a reorg has removed. */
   readonly dropped: readonly Position[];
 }
 
 /**
- * Shares that sessions of any node are members of. An event that was given and is not acknowledged is with one session and one epoch of it. When the
- * epoch ends with its connection, in whatever way, the event is returned: the next member takes it. A share begins and ends with the
- * filters `$share/…` of sessions, in the same transactions.
+ * Shares that sessions of any node are members of. Exactly one session holds an event that was given and is not acknowledged. When its connection
+ * ends, in whatever way, the event is returned, and another member can take it. A share begins and ends with the filters `$share/…` of sessions,
+ * in the same transactions.
  */
 export interface ShareStore {
   /**
@@ -46,11 +46,11 @@ export interface ShareStore {
    */
   findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined>;
   /**
-   * How far each of the shares is: every event up to there was acknowledged, or passed. Those that no session is a member of, and damaged rows of
-   * shares and of events, are left out.
+   * How far each of the shares is: every event up to there was acknowledged, or skipped. If the row of the oldest event that is not acknowledged is
+   * damaged, the share's cursor. Leaves out shares that no session is a member of, and damaged rows of shares.
    */
-  findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
-  /** Events that a member had whose connection has ended, in ascending order. */
+  findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
+  /** Events that were not acknowledged by members whose connection has ended, in ascending order. */
   listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]>;
   /** Those of the shares that have returned events. */
   findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]>;
@@ -59,6 +59,6 @@ export interface ShareStore {
    * member has another epoch; nothing has changed.
    */
   takeShared(take: ShareTake): Promise<"taken" | "refused" | "member-refused">;
-  /** Takes back gifts of a take whose outcome is not known, under the next epoch: also from a session that has gone on under another epoch. */
+  /** Undoes a take whose outcome is unknown, under the next epoch: also for a session that has gone on under another epoch. */
   returnShared(take: Pick<ShareTake, "id" | "gifts">): Promise<void>;
 }

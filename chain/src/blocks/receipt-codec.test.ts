@@ -52,7 +52,7 @@ describe("a stored receipt", () => {
     expect(Buffer.from(decoded.sender).equals(sender)).toBe(true);
   });
 
-  it("keeps short log data once if its place in the transaction is known", () => {
+  it("stores the bytes of short log data only once if their place in the transaction is known", () => {
     const memory = Buffer.concat([randomBytes(40), randomBytes(100), randomBytes(40)]);
     const raw = memory.subarray(10);
     const original = { buffer: memory.buffer, byteOffset: memory.byteOffset + 40 };

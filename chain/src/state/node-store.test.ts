@@ -14,7 +14,7 @@ it("recalls every byte of a node, and lets nobody who recalls it change it", () 
   expect(store.findNode("key", hash)).toBe(toText(node));
 });
 
-it("reads a node of the file once, and keeps what it had then", () => {
+it("reads a node from the file once; a later change of the row has no effect", () => {
   const rows = [Buffer.from(node)];
   const store = new NodeStore({ readNode: () => rows[0], readCode: () => undefined });
   expect(store.findNode("key", hash)).toBe(toText(node));

@@ -90,7 +90,7 @@ describe("a damaged head file", () => {
     whole = readFileSync(headFileOf(chainFile));
   });
 
-  it("is recognised by one flipped bit in any byte", () => {
+  it("is reported as damaged if one bit of any byte is flipped", () => {
     for (let at = 0; at < whole.length; at += 1) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at & 7));

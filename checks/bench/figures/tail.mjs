@@ -5,10 +5,10 @@ import { findProgram } from "../lib/programs.mjs";
 import { createDataFolder, removeDataFolder, topic } from "../lib/servers.mjs";
 
 const subscribers = 200;
-/** Publishes that the publisher keeps ahead: Mosquitto drops what is more than 1,000 behind. */
+/** Publishes that the publisher may be ahead of the readers: Mosquitto drops an event if 1,000 wait for a reader already. */
 const window = 200;
 
-/** Tails beside MQTT over WebSocket of Mosquitto: one publisher of QoS 0 over TCP, and many that a browser could be. */
+/** Compares tails with MQTT over Mosquitto's WebSocket: one publisher (QoS 0, TCP), and many readers over a transport that browsers have. */
 export const tail = {
   name: "tail",
   async measure(context) {

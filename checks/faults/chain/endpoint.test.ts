@@ -51,17 +51,20 @@ describe("an endpoint that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent.each(always)("%s: answers are honest, and publishing resumes by itself", async (_what, treatment) => {
-    await using scenario = await ChainScenario.start();
-    scenario.proxy.treat(treatment);
-    await scenario.untilRefused(refusals);
-    await until("the broker reports that it is not ready", async () => !(await scenario.client.isReady()), {
-      timeoutMs: reportMs,
-    });
-    await scenario.expectRecovered();
-  });
+  it.concurrent.each(always)(
+    "%s: every acknowledged event is on the chain once and no refused one is; publishing resumes by itself",
+    async (_what, treatment) => {
+      await using scenario = await ChainScenario.start();
+      scenario.proxy.treat(treatment);
+      await scenario.untilRefused(refusals);
+      await until("the broker reports that it is not ready", async () => !(await scenario.client.isReady()), {
+        timeoutMs: reportMs,
+      });
+      await scenario.expectRecovered();
+    },
+  );
 
-  it.concurrent("answers every request with an error: answers are honest, and publishing resumes by itself", async () => {
+  it.concurrent("answers every request with an error: every acknowledged event is on the chain once and no refused one is; publishing resumes by itself", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(ownError);
     await scenario.untilRefused(refusals);

@@ -47,7 +47,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
     expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
   });
 
-  it("delivers the batch with a flipped bit right", async () => {
+  it("delivers the correct events of a batch that has a flipped bit in the store", async () => {
     using folder = filled.copy();
     const event = pick(filled, eventsTotal - 10);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));

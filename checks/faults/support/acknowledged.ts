@@ -5,19 +5,19 @@ export interface Acknowledged {
   readonly content: string;
 }
 
-/** What clients were answered before the fault: whoever asks afterwards has to find it. */
+/** What clients knew before the fault. After the fault the broker is compared with it. */
 export interface Promised {
   readonly topics: readonly string[];
   readonly events: readonly Acknowledged[];
   /** Topic by content, of everything that was sent, acknowledged or not; no content was sent twice. */
   readonly sent: ReadonlyMap<string, string>;
-  /** To every topic, made before the first event; undefined before it is made. */
+  /** The subscription to every topic, made before the first event. Undefined if the fault came before it was answered. */
   readonly subscriptionId: string | undefined;
-  /** Made later; undefined where there is none. */
+  /** A subscription to one topic that was made later; undefined if there is none. */
   readonly lateSubscriptionId?: string | undefined;
-  /** The events that the first receiver was sent, in any order. */
+  /** Identifiers of the events that the receiver of `subscriptionId` was sent before the fault. */
   readonly delivered: ReadonlySet<string>;
-  /** The event that its topic retains. If defined, the two sessions of promised-session.ts are kept, too, since before the first event. */
+  /** The event that its topic retains. If defined, the two sessions of promised-session.ts exist since before the first event. */
   readonly retained?: Acknowledged | undefined;
   /** Hashes of some blocks, as they were before the fault. */
   readonly blockHashes: ReadonlyMap<number, string>;

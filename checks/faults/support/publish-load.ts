@@ -48,7 +48,7 @@ export class PublishLoad extends PublishRecord {
     this.#running = undefined;
   }
 
-  /** Publishes until `stop`, or until the connection is lost. */
+  /** Publishes until `stop`, or until a call throws: the connection is lost, or the answer cannot be read. */
   async #publish(door: Door, topic: string, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
       const event = this.begin(topic, this.#options);

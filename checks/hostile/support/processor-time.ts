@@ -4,7 +4,7 @@ const nanosecondsPerMillisecond = 1e6;
 
 export interface ThreadTimes {
   readonly ranMs: number;
-  /** Time in which it could have run, and other programs had the processors. */
+  /** Time that the thread could run but waited for a processor. */
   readonly waitedMs: number;
 }
 

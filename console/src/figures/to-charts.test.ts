@@ -52,7 +52,7 @@ test("gives rates by the second, and no value where nothing was measured", () =>
   ]);
 });
 
-test("says the same in words", () => {
+test("summarises each chart in words, and says when nothing was measured", () => {
   const { charts } = toCharts({ intervalMs: 5000, figures: [busy, quiet] });
   expect(charts.map(({ summary }) => summary)).toEqual([
     "published 0/s, at most 1,200/s",

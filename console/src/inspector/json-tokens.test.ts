@@ -13,7 +13,7 @@ test.each([
   '"text"',
   "  12.50e3 ",
   '{"a b":"\\u0041"}',
-])("%j is laid out as JSON.stringify does, as far as that keeps it", (json) => {
+])("the layout of %j parses to the same value", (json) => {
   const value: unknown = JSON.parse(json);
   expect(JSON.parse(textOf(json) ?? "")).toEqual(value);
 });
@@ -40,6 +40,6 @@ test("tells keys, texts, numbers and words apart", () => {
   ]);
 });
 
-test.each(["", "{", "hello", "{'a':1}", "NaN"])("%j is no JSON", (text) => {
+test.each(["", "{", "hello", "{'a':1}", "NaN"])("returns undefined for %j, which is not JSON", (text) => {
   expect(layOutJson(text)).toBeUndefined();
 });

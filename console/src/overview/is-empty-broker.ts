@@ -1,9 +1,9 @@
 import type { Stele } from "@stele/client";
 
-/** Topics whose events are counted: a broker with more is no new one. */
+/** A broker with more topics counts as used. */
 const topicsCountedMax = 10;
 
-/** Whether nothing was ever published. */
+/** Whether the default group has few topics and no event. */
 export async function isEmptyBroker(stele: Stele, signal: AbortSignal): Promise<boolean> {
   const { total, topicInfoList } = await stele.list({ pageSize: topicsCountedMax, signal });
   if (total > topicsCountedMax) return false;

@@ -39,7 +39,7 @@ test("a batch with more events than allowed has no root", () => {
   expect(() => merkleRoot(list(1))).toThrow(MalformedError);
 });
 
-test("an empty batch and malformed bytes have no root", () => {
+test("an empty batch and malformed bytes are refused", () => {
   expect(() => merkleRoot(Uint8Array.of(0xc0))).toThrow(MalformedError);
   expect(() => merkleRoot(Uint8Array.of(0xc1, 0x01))).toThrow(MalformedError);
 });

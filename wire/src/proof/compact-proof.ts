@@ -101,7 +101,7 @@ export function verifyCompactProof(
   );
 }
 
-/** Number of siblings of a leaf: one per level, except where it is the odd one at the end. */
+/** Number of siblings of a leaf: one for each level, except where its node is the last one and has no sibling. */
 function pathLength({ index, count }: Pick<CompactProof, "index" | "count">): number {
   if (index >= count) return -1;
   let length = 0;

@@ -177,7 +177,7 @@ it("a role of the store that changes does so at every node within a second, also
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
-it("a role of the store that is deleted ends connections and callbacks at every node within a second, at their cursors", async () => {
+it("deleting a stored role ends its connections and stops its callbacks at every node within a second; with the role back, the callbacks resume at their cursors", async () => {
   const { connected, urls, callers } = await attachWithRole();
   await keys.deleteRole("stored");
   await cluster.clock.advance(secondMs);

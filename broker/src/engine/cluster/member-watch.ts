@@ -25,7 +25,7 @@ export class MemberWatch {
   readonly #stopping = new AbortController();
   /** The newest holder of each lease. */
   readonly #holders = new Map<GroupId, NodeId>();
-  /** Undefined before the first look: the nodes that it finds joined earlier. */
+  /** Undefined before the first look. That look notes only this node as joined: the others joined earlier. */
   #members: Set<NodeId> | undefined;
   #unlisten = (): void => {};
 
@@ -33,7 +33,12 @@ export class MemberWatch {
     this.#options = options;
     this.history = new MemberHistory(options.clock);
     const { balanceEveryMs: everyMs, claimPollMs: restMs } = options.limits;
-    this.#recurrence = new Recurrence({ ...options, everyMs, restMs, failed: "nodes not listed, trying again" });
+    this.#recurrence = new Recurrence({
+      ...options,
+      everyMs,
+      restMs,
+      failed: "could not list the nodes of the cluster; trying again",
+    });
   }
 
   start(): void {
@@ -55,7 +60,7 @@ export class MemberWatch {
   async #look(own: NodeId): Promise<void> {
     const { coordinator } = this.#options;
     if (this.#members === undefined) this.#learn(await coordinator.listLeases());
-    // One that ended during the call is in its answer.
+    // A node that ended during the call may still be in the answer.
     const nodes = (await coordinator.listNodes()).filter(({ id }) => !this.history.hasEnded(id));
     const former = this.#members;
     for (const { id, address } of nodes) {
@@ -78,14 +83,14 @@ export class MemberWatch {
     if (hint.kind === "taken") this.#onTaken(hint);
   }
 
-  /** A look may have missed the node already. */
+  /** A look may have noted the end of the node already. */
   #onGone({ how, nodeId, address }: Departure): void {
     this.history.name(nodeId, address);
     if (this.#members?.delete(nodeId) !== true) return;
     this.history.note({ what: how === "left" ? "left" : "gone", nodeId });
   }
 
-  /** A lease that its holder released names no former holder: it is the one that this node saw last. */
+  /** If the former holder released the lease, `from` is undefined. Then it is the last holder that this node saw. */
   #onTaken({ nodeId, from, groupId, subscriptions }: TakeOver): void {
     if (groupId === undefined) {
       this.history.note({ what: "took-over", nodeId, from, subscriptions });

@@ -17,7 +17,7 @@ export interface LanesOptions<Item extends LaneItem> {
   readonly itemsMax: number;
   /** Bytes of one delivery, if it has more than one item. */
   readonly bytesMax: number;
-  /** How long a delivery that is not full waits for more items. */
+  /** How long a lane with fewer than `itemsMax` items waits for more. */
   readonly waitMs: number;
   /** No lane begins a delivery after it has aborted. */
   readonly stopping: CancelSignal;
@@ -29,7 +29,7 @@ interface Lane<Item> {
   readonly name: string;
   readonly queue: Item[];
   isBusy: boolean;
-  /** Whether the wait of a delivery that is not full has ended. */
+  /** Whether the wait for more items has ended. */
   isDue: boolean;
   cancelWait: (() => void) | undefined;
 }
@@ -69,7 +69,7 @@ export class Lanes<Item extends LaneItem> {
     return lane;
   }
 
-  /** Gives a lane that is not busy its turn, at once or when its wait ends. */
+  /** Queues an idle lane for its turn, at once or when its wait ends. */
   #consider(lane: Lane<Item>): void {
     const { clock, itemsMax, waitMs } = this.#options;
     if (waitMs === 0 || lane.isDue || lane.queue.length >= itemsMax) {

@@ -83,7 +83,7 @@ describe("a cluster", () => {
     });
   });
 
-  it("sets the cursor back to the block of the second try when the first one failed", async () => {
+  it("rolls the cursor back to the block of the second reorg if the first rollback failed", async () => {
     cluster = await TestCluster.start(1);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));

@@ -8,10 +8,10 @@ import type { KeyRing } from "../access/key-ring.ts";
 import type { Role } from "../access/role-table.ts";
 import type { Page, PageCall } from "./calls.ts";
 
-/** Rules of one page of roles; the page ends before the role that has more. */
+/** Most rules of one page of roles: the page ends before the role that would exceed this. */
 const rulesPerPageMax = 1_000;
 
-/** Where roles are, and what knows them. */
+/** The store of roles, and this node's copy of it. */
 export interface RoleParts {
   readonly apiKeys: Pick<ApiKeys, "putRole" | "deleteRole">;
   readonly ring: Pick<KeyRing, "roles" | "refresh">;
@@ -24,7 +24,7 @@ export interface RoleOrdersOptions {
   readonly trail: AuditTrail | undefined;
 }
 
-/** Shows roles, and changes those of the store. What it has answered counts at this node; other nodes know of it within a second. */
+/** Shows roles, and changes those of the store. A change takes effect on this node before its answer, and on other nodes within a second. */
 export class RoleOrders {
   readonly #options: RoleOrdersOptions;
 
@@ -32,7 +32,7 @@ export class RoleOrders {
     this.#options = options;
   }
 
-  /** By name; `next` is the last name of the page. @throws BrokerError 100705. */
+  /** Sorted by name; `next` is the last name of the page, or undefined at the end of the list. @throws BrokerError 100705. */
   list({ after, limit }: PageCall): Page<Role> {
     const { roles } = this.#parts().ring;
     const rest = roles.names().filter((name) => after === undefined || name > after);
@@ -53,24 +53,28 @@ export class RoleOrders {
     return role;
   }
 
-  /** @throws BrokerError 100705, 200001, 200207. */
+  /** @throws BrokerError 100704 another node deletes the role meanwhile; 100705, 200001, 200207. */
   async set(caller: Caller, name: string, rules: readonly AccessRule[]): Promise<Role> {
     const { apiKeys, ring } = this.#parts();
     checkRole(name, rules);
     if (ring.roles.isOfFile(name)) {
-      throw new BrokerError("roleFixed", { details: `${name} is in the config file, or of every broker` });
+      throw new BrokerError("roleFixed", {
+        details: `${quote(name)} is built in or in the config file; use another name`,
+      });
     }
     await this.#change(
       { caller, action: "role set", subject: { role: name, rules: JSON.stringify(rules) } },
       async () => {
         if (await apiKeys.putRole({ name, rules }, rolesMax)) return;
-        throw new BrokerError("roleFixed", { details: `the store has ${rolesMax} roles` });
+        throw new BrokerError("roleFixed", {
+          details: `the store has ${rolesMax} roles, the most there can be; delete one first`,
+        });
       },
     );
     return this.get(name);
   }
 
-  /** One that a role of the config file hides can be removed as well. @throws BrokerError 100704, 100705, 200207. */
+  /** Deletes a role of the store, also one that a role of the config file hides. @throws BrokerError 100704, 100705, 200001, 200207. */
   async delete(caller: Caller, name: string): Promise<void> {
     const { apiKeys } = this.#parts();
     checkRole(name, []);
@@ -87,7 +91,10 @@ export class RoleOrders {
         await task();
         await ring.refresh();
       } catch (cause) {
-        throw isBrokerError(cause) ? cause : new BrokerError("storeUnreachable", { details: "the roles", cause });
+        if (isBrokerError(cause)) throw cause;
+        const details =
+          "the roles cannot be written or read again; the change may be stored: list the roles before you try again";
+        throw new BrokerError("storeUnreachable", { details, cause });
       }
     };
     await (this.#options.trail === undefined ? run() : this.#options.trail.around(order, run));
@@ -103,6 +110,6 @@ export class RoleOrders {
 function checkRole(name: string, rules: readonly AccessRule[]): void {
   const problems = isRoleName(name)
     ? findRuleProblems(rules, "rules")
-    : ["a role is 1 to 64 letters, digits, dots, hyphens or underscores"];
+    : ["a role's name is 1 to 64 letters, digits, dots, hyphens or underscores"];
   if (problems.length > 0) throw new BrokerError("parameterInvalid", { details: problems.join("; ") });
 }

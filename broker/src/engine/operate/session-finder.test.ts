@@ -120,7 +120,7 @@ it.each([60_000, 0])(
   },
 );
 
-it("names the node that has the connection of a session, also at another one", async () => {
+it("names the node that has the connection of a session, whichever node is asked", async () => {
   const cluster = await TestCluster.start(2);
   try {
     const attaching = cluster

@@ -210,8 +210,8 @@ describe("a publish with a key whose fate was unknown", () => {
   });
 });
 
-describe("keys and transactions", () => {
-  it("is refused while as many bytes wait for the fates of earlier requests as may", async () => {
+describe("limits and batches of publishes with keys", () => {
+  it("refuses a publish with a key when too many bytes wait for the outcome of earlier requests", async () => {
     await start({ append: timeOut, limits: { publishBytesWaitingMax: 1_000 } });
     const calls = Array.from({ length: 7 }, (_, index) => call(`k${index}`, "x".repeat(300)));
     for (const one of calls) expect((await send(one)).status).toBe("TIMEOUT");

@@ -14,7 +14,7 @@ interface Known {
 export class SharePlaces {
   readonly #byGroup = new Map<GroupId, ReadonlyMap<TopicFilter, Position>>();
 
-  static async read(store: Pick<ShareStore, "findSharePlaces">, sessions: readonly Known[]): Promise<SharePlaces> {
+  static async read(store: Pick<ShareStore, "findShareCursors">, sessions: readonly Known[]): Promise<SharePlaces> {
     const named = new Map<GroupId, Set<TopicFilter>>();
     for (const { session, filters } of sessions) {
       const ofGroup = named.get(session.groupId) ?? new Set();
@@ -23,7 +23,7 @@ export class SharePlaces {
     }
     const places = new SharePlaces();
     for (const [groupId, filters] of named) {
-      if (filters.size > 0) places.#byGroup.set(groupId, await store.findSharePlaces(groupId, [...filters]));
+      if (filters.size > 0) places.#byGroup.set(groupId, await store.findShareCursors(groupId, [...filters]));
     }
     return places;
   }

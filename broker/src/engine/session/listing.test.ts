@@ -62,7 +62,7 @@ describe.each([
     expect(await list()).toEqual(["a 0 2", "# 0 3", "$share/s/b 0 1"]);
   });
 
-  it("is listed with all events of a share, whichever member acknowledged them", async () => {
+  it("is listed with the events of the whole share, whichever member acknowledged them", async () => {
     const members = [await attach("c", expiryMs), await attach("d", expiryMs)];
     for (const { attachment } of members) await subscribe(attachment, "$share/s/b");
     await publish("b", "b", "b");

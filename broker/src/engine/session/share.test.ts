@@ -127,7 +127,7 @@ describe("a share", () => {
     expect(new Set(again.peer.sequences)).toEqual(new Set([2, 3, 4]));
   });
 
-  it("keeps what its only member has not acknowledged, and had no room for, when that member takes its own connection over", async () => {
+  it("delivers unacknowledged and waiting events to its only member when that client connects again while its old connection is open", async () => {
     await (await Client.attach("first", 2)).subscribe("$share/s/a");
     await publishMany("a", 3);
     const again = await Client.attach("first");

@@ -210,7 +210,7 @@ describe("acknowledgements", () => {
     expect(next.sequences).toEqual([4]);
   });
 
-  it("are wanted for events of QoS 0 too", async () => {
+  it("are expected for an event published with QoS 0 too", async () => {
     const attachment = await attach();
     const call = { topic: "a", groupId: undefined, content: Buffer.from("x"), extensions: [["svc-qos", "0"]] } as const;
     engine.broker.submit(call, () => {});
@@ -297,7 +297,7 @@ describe("a rejected event", () => {
     expect(attachment.session.acknowledge(peer.ticketOf(1))).toBe(true);
   });
 
-  it("does not come again if it is acknowledged meanwhile, and holds nothing back then", async () => {
+  it("is not repeated if it is acknowledged before the retry, and does not delay later events", async () => {
     const attachment = await attach();
     await engine.publish("a", "1");
     attachment.session.reject(peer.ticketOf(1), "one");

@@ -27,7 +27,7 @@ export interface Stream {
   readonly id: SubscriptionId;
   readonly filters: readonly TopicFilter[];
   readonly acknowledges: boolean;
-  /** Whose it is; undefined where it becomes the caller's. */
+  /** The owner of the session; undefined if the caller becomes its owner. */
   readonly ownedBy: string | undefined;
   /** Undefined when the session is there already, so that it continues from its cursor. */
   readonly offset: string | undefined;
@@ -39,11 +39,11 @@ export interface Stream {
 interface CheckedStream {
   readonly group: Group;
   readonly caller: Caller;
-  /** Who has it connected. */
+  /** The connection that holds the session now. */
   readonly held: { readonly ownedBy: string } | undefined;
 }
 
-/** Sessions that are one subscription each: it begins with its filters at a given event, and keeps them. */
+/** Each session is one subscription: it begins at a given event, and its filters never change. */
 export class Streams {
   readonly #parts: StreamsParts;
 
@@ -51,7 +51,11 @@ export class Streams {
     this.#parts = parts;
   }
 
-  /** @throws BrokerError 100102, 100103, 100106, 100109 of a filter; 100505; 100702, also where it is somebody else's; 100108 the identifier is of another subscription. */
+  /**
+   * @throws BrokerError 100102, 100103, 100106, 100109 of a filter; 200001 too many filters; 100503, 100505 of the identifier; 100701, 200207 of the rights;
+   *   100702 no right to subscribe, or another principal owns the session; 100108 the identifier belongs to a callback subscription, to another
+   *   session, or to a session with other filters.
+   */
   async check(
     { group, caller, held }: CheckedStream,
     { protocol, key }: AttachOrder,
@@ -65,16 +69,18 @@ export class Streams {
     const { access, store } = this.#parts;
     for (const topic of filters) access.authorize(caller, "subscribe", { groupId: group.id, topic });
     const id = access.parseSubscriptionId(caller, key);
-    if ((await store.findSubscription(id)) !== undefined) throw elsewhere(id, "it is called back");
+    if ((await store.findSubscription(id)) !== undefined)
+      throw elsewhere(id, "the identifier belongs to a callback subscription");
     const known = await store.sessions.findFilterOwner(id);
     if (known !== undefined) {
       const { session } = known;
       const isSame = session.protocol === protocol && session.key === key && session.groupId === group.id;
       access.checkOwner(caller, session.principal);
-      if (!isSame) throw elsewhere(id, `a session of ${session.protocol} has it`);
+      if (!isSame)
+        throw elsewhere(id, `the identifier belongs to a session of ${session.protocol} in group ${session.groupId}`);
       checkSame(id, known.filters, filters);
     }
-    // What was made while access was off becomes the admin's who continues it.
+    // A session that was created while access was off has no owner. The admin who continues it becomes its owner.
     const ownedBy = [known?.session.principal ?? held?.ownedBy].find((owner) => owner !== nobody);
     const mayFind = access.finderFor(caller);
     const start = { offset: known === undefined ? offset : undefined, findStart, mayFind };
@@ -91,8 +97,8 @@ export class Streams {
   }
 
   /**
-   * Gives a session its filters, on disk first, unless it has them as the stream wants them: another connection may acknowledge or not.
-   * @throws BrokerError 100108 another connection has begun it with other filters meanwhile; 200300.
+   * Sets the session's filters; a stored session stores them first. Does nothing if filters and QoS are the same: a new connection may change whether
+   * it acknowledges. @throws BrokerError 100108 another connection has begun the session with other filters meanwhile; 200300.
    */
   async begin(session: Session, stream: Stream, generation: number): Promise<void> {
     const { filters: known } = session;
@@ -103,7 +109,8 @@ export class Streams {
       known.length > 0 ? known.map((filter) => ({ ...filter, qos }) as const) : this.#toFilters(stream, session);
     const change = { put, removed: [], generation };
     const saved = session.isStored ? await this.#parts.store.sessions.saveSessionFilters(session, change) : "saved";
-    if (saved !== "saved") throw new BrokerError("busy", { details: "the index rolls back" });
+    if (saved === "went-back") throw new BrokerError("busy", { details: "the index rolls back" });
+    if (saved === "refused") throw new BrokerError("busy", { details: "another connection has the session" });
     session.put(put);
   }
 
@@ -120,13 +127,13 @@ export class Streams {
 function toOwnFilter(text: string): TopicFilter {
   const filter = parseTopicFilter(text);
   if (!isShared(filter)) return filter;
-  throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: this protocol has no shares` });
+  throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: only MQTT has shared filters ($share/…)` });
 }
 
 function checkSame(id: SubscriptionId, known: readonly StoredFilter[], asked: readonly TopicFilter[]): void {
   const texts = new Set(asked);
   if (known.length === texts.size && known.every(({ filter }) => texts.has(filter))) return;
-  throw elsewhere(id, quote(known.map(({ filter }) => filter).join(",")));
+  throw elsewhere(id, `the session has the filters ${quote(known.map(({ filter }) => filter).join(","))}`);
 }
 
 function elsewhere(id: SubscriptionId, what: string): BrokerError {

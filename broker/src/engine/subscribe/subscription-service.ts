@@ -284,11 +284,13 @@ export class SubscriptionService {
     return true;
   }
 
-  /** @throws BrokerError 100108 a session has it. */
+  /** @throws BrokerError 100108 the identifier belongs to a session. */
   async #checkFree(id: SubscriptionId): Promise<void> {
     const found = await this.#options.store.sessions.findFilterOwner(id);
     if (found === undefined) return;
-    throw new BrokerError("subscriptionElsewhere", { details: `a session of ${found.session.protocol} has it` });
+    throw new BrokerError("subscriptionElsewhere", {
+      details: `the identifier belongs to a session of ${found.session.protocol}`,
+    });
   }
 
   /** None that an earlier row of this identifier can have had: a node that slept through the removal must not write this one. */

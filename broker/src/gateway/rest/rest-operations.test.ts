@@ -133,8 +133,8 @@ const carriers: Readonly<Record<string, Send>> = {
     }),
 };
 
-describe("INTERFACE.md, Endpoints, REST operations", () => {
-  it("has a row here for every operation", () => {
+describe("REST operations", () => {
+  it("has a row in the table of this test for every operation", () => {
     expect(new Set(rows.map(({ operation }) => operation))).toEqual(new Set(Object.keys(operations)));
   });
 

@@ -138,7 +138,7 @@ export class Connection {
       ...heartBeat,
       writtenBytes: () => outbox.writtenBytes,
       send: () => void (outbox.hasRoom && outbox.write(HEART_BEAT)),
-      isDeaf: () => this.#intake.isAwaited(),
+      isAwaited: () => this.#intake.isAwaited(),
       onSilent: () => this.#fail(new FrameError("no heart-beat of the client came in time")),
     });
     this.#opened = { dialogue, beats };

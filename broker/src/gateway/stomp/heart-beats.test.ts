@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 function begin(parts: Partial<HeartBeatsParts>) {
-  const seen = { sent: 0, writtenBytes: 0, isSilent: false, isDeaf: false };
+  const seen = { sent: 0, writtenBytes: 0, isSilent: false, isAwaited: false };
   const beats = new HeartBeats({
     sentMs: 0,
     receivedMs: 0,
@@ -21,7 +21,7 @@ function begin(parts: Partial<HeartBeatsParts>) {
       seen.sent += 1;
       seen.writtenBytes += 1;
     },
-    isDeaf: () => seen.isDeaf,
+    isAwaited: () => seen.isAwaited,
     onSilent: () => {
       seen.isSilent = true;
     },
@@ -88,10 +88,10 @@ it("ends a client after two intervals without a byte, and not before", () => {
 
 it("does not count a client as silent while the broker does not read", () => {
   const { seen } = begin({ receivedMs: 1_000 });
-  seen.isDeaf = true;
+  seen.isAwaited = true;
   vi.advanceTimersByTime(10_000);
   expect(seen.isSilent).toBe(false);
-  seen.isDeaf = false;
+  seen.isAwaited = false;
   vi.advanceTimersByTime(2_000);
   expect(seen.isSilent).toBe(true);
 });

@@ -7,8 +7,8 @@ export interface HeartBeatsParts {
   /** Bytes that were written to the client so far. */
   readonly writtenBytes: () => number;
   readonly send: () => void;
-  /** Whether the broker itself does not read now: then the client is not silent. */
-  readonly isDeaf: () => boolean;
+  /** Whether the client waits for the broker, or has taken bytes of a full outbox since the last call. Then it is not silent. */
+  readonly isAwaited: () => boolean;
   readonly onSilent: () => void;
 }
 
@@ -16,34 +16,34 @@ export interface HeartBeatsParts {
 export class HeartBeats {
   readonly #parts: HeartBeatsParts;
   readonly #sending: NodeJS.Timeout | undefined;
-  readonly #silence: NodeJS.Timeout | undefined;
+  readonly #silenceTimer: NodeJS.Timeout | undefined;
   #writtenBytes = 0;
 
   constructor(parts: HeartBeatsParts) {
     this.#parts = parts;
     const { sentMs, receivedMs } = parts;
-    if (sentMs > 0) this.#sending = setInterval(() => this.#look(), sentMs / heartBeatLooks);
-    if (receivedMs > 0) this.#silence = setTimeout(() => this.#silent(), receivedMs * heartBeatTolerance);
+    if (sentMs > 0) this.#sending = setInterval(() => this.#beat(), sentMs / heartBeatLooks);
+    if (receivedMs > 0) this.#silenceTimer = setTimeout(() => this.#checkSilence(), receivedMs * heartBeatTolerance);
   }
 
   /** Any byte of the client is a sign of life. */
   received(): void {
-    this.#silence?.refresh();
+    this.#silenceTimer?.refresh();
   }
 
   close(): void {
     clearInterval(this.#sending);
-    clearTimeout(this.#silence);
+    clearTimeout(this.#silenceTimer);
   }
 
-  #look(): void {
+  #beat(): void {
     const writtenBytes = this.#parts.writtenBytes();
     if (writtenBytes === this.#writtenBytes) this.#parts.send();
     this.#writtenBytes = this.#parts.writtenBytes();
   }
 
-  #silent(): void {
-    if (this.#parts.isDeaf()) this.#silence?.refresh();
+  #checkSilence(): void {
+    if (this.#parts.isAwaited()) this.#silenceTimer?.refresh();
     else this.#parts.onSilent();
   }
 }

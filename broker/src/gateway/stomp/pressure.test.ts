@@ -214,7 +214,7 @@ it("counts filters against the shared memory, but for the first ones", async () 
   }
 });
 
-it("counts the headers of SENDs in a transaction as what they take in memory", async () => {
+it("counts the headers of SENDs in a transaction by the memory that they take", async () => {
   const client = await RawClient.connect(await start());
   client.send("BEGIN", { transaction: "t" });
   const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`h${index}`, ""]));

@@ -48,18 +48,21 @@ async function openWebSocket(url: string): Promise<{ webSocket: WebSocket; next:
   return { webSocket, next };
 }
 
-it.each([false, true])("answers over WebSocket as it is asked, binary: %s", async (binary) => {
-  const { webSocket, next } = await openWebSocket(await startWebSockets(await start()));
-  for (const piece of ["CONN", "ECT\naccept-version:1.2\n\n\0SUBSCRIBE\nid:1\ndestination:t\nreceipt:r\n\n\0"]) {
-    webSocket.send(Buffer.from(piece), { binary });
-  }
-  const [connected, isBinary] = await next();
-  expect(connected.toString()).toMatch(/^CONNECTED\n/);
-  expect(isBinary).toBe(binary);
-  expect((await next())[0].toString()).toContain("receipt-id:r");
-  webSocket.send(Buffer.from("SEND\ndestination:t\n\n\u00e4\0"), { binary });
-  expect((await next())[1]).toBe(binary);
-});
+it.each([false, true])(
+  "answers over WebSocket in the type of message that the client uses, binary: %s",
+  async (binary) => {
+    const { webSocket, next } = await openWebSocket(await startWebSockets(await start()));
+    for (const piece of ["CONN", "ECT\naccept-version:1.2\n\n\0SUBSCRIBE\nid:1\ndestination:t\nreceipt:r\n\n\0"]) {
+      webSocket.send(Buffer.from(piece), { binary });
+    }
+    const [connected, isBinary] = await next();
+    expect(connected.toString()).toMatch(/^CONNECTED\n/);
+    expect(isBinary).toBe(binary);
+    expect((await next())[0].toString()).toContain("receipt-id:r");
+    webSocket.send(Buffer.from("SEND\ndestination:t\n\n\u00e4\0"), { binary });
+    expect((await next())[1]).toBe(binary);
+  },
+);
 
 it("sends what is no text in a binary message, whatever the client began with", async () => {
   const { webSocket, next } = await openWebSocket(await startWebSockets(await start()));

@@ -167,7 +167,7 @@ test("replaces a stuck transaction with a higher fee under the same nonce", asyn
   await ledger.stop();
 });
 
-test("sends nothing above the fee cap, and returns an error to the caller", async () => {
+test("refuses a publish with 200202 and publishes nothing while the fee cap is below the base fee", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await first.ledger.stop();

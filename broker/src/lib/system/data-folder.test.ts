@@ -77,11 +77,11 @@ describe("a data folder with links", () => {
 });
 
 describe.skipIf(process.platform === "win32")("access of other users", () => {
-  it.each([0o755, 0o750, 0o701])("warns about a folder that other users can open", (mode) => {
+  it.each(["755", "750", "701"])("warns about a folder with the permissions %s", (mode) => {
     const { warnings, logger } = recordWarnings();
     chmodSync(parent, mode);
     openDataFolder(parent, logger).release();
-    const fields = { folder: parent, mode: `0${mode.toString(8)}`, remedy: `chmod 700 ${parent}` };
+    const fields = { folder: parent, mode: `0${mode}`, remedy: `chmod 700 ${parent}` };
     expect(warnings).toEqual([["data folder is open to other users", fields]]);
   });
 
@@ -91,18 +91,21 @@ describe.skipIf(process.platform === "win32")("access of other users", () => {
     expect(warnings).toEqual([]);
   });
 
-  it.each([0o644, 0o640, 0o604, 0o620, 0o666])("warns about a secret of mode %i, however it is read", (mode) => {
-    const { warnings, logger } = recordWarnings();
-    const file = join(parent, "key");
-    readOrCreateSecret(file, { bytes: 32, create, logger });
-    expect(warnings).toEqual([]);
-    chmodSync(file, mode);
-    readOrCreateSecret(file, { bytes: 32, create, logger });
-    readSecretText(file, logger);
-    checkSecretFile(file, logger);
-    const fields = { file, mode: `0${mode.toString(8)}`, remedy: `chmod 600 ${file}` };
-    expect(warnings).toEqual([1, 2, 3].map(() => ["secret file is open to other users", fields]));
-  });
+  it.each(["644", "640", "604", "620", "666"])(
+    "warns about a secret with the permissions %s, however it is read",
+    (mode) => {
+      const { warnings, logger } = recordWarnings();
+      const file = join(parent, "key");
+      readOrCreateSecret(file, { bytes: 32, create, logger });
+      expect(warnings).toEqual([]);
+      chmodSync(file, mode);
+      readOrCreateSecret(file, { bytes: 32, create, logger });
+      readSecretText(file, logger);
+      checkSecretFile(file, logger);
+      const fields = { file, mode: `0${mode}`, remedy: `chmod 600 ${file}` };
+      expect(warnings).toEqual([1, 2, 3].map(() => ["secret file is open to other users", fields]));
+    },
+  );
 });
 
 describe("readOrCreateSecret", () => {

@@ -7,33 +7,33 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** Event-loop turns after which everything that is not waiting for time has come to rest. */
+/** Turns of the event loop in which all work ends that does not wait for a timer. */
 const settlingTurns = 12;
 
 /** Time that moves only when the test moves it. */
 export class VirtualClock implements Clock {
   #now = 1_700_000_000_000;
-  /** Offset of the wall clock to the timers. */
-  #dayAheadMs = 0;
+  /** The wall clock less the monotonic clock. */
+  #wallClockAheadMs = 0;
   #order = 0;
   readonly #timers = new Set<Timer>();
 
-  /** How many timers run. */
+  /** Number of timers that have not fired. */
   get timers(): number {
     return this.#timers.size;
   }
 
   now(): number {
-    return this.#now + this.#dayAheadMs;
+    return this.#now + this.#wallClockAheadMs;
   }
 
   monotonic(): number {
     return this.#now;
   }
 
-  /** Sets the wall clock; the monotonic clock and the timers do not follow. */
+  /** Moves the wall clock by `ms`. The monotonic clock and the timers stay. */
   step(ms: number): void {
-    this.#dayAheadMs += ms;
+    this.#wallClockAheadMs += ms;
   }
 
   after(delayMs: number, action: () => void): () => void {
@@ -52,7 +52,7 @@ export class VirtualClock implements Clock {
     for (let count = 0; count < settlingTurns; count += 1) await turn();
   }
 
-  /** Advances time, timer by timer, and runs everything after each. */
+  /** Advances time, timer by timer, and after each timer runs everything that does not wait for time. */
   async advance(durationMs: number): Promise<void> {
     const until = this.#now + durationMs;
     await this.settle();

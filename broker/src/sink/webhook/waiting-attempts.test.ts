@@ -82,7 +82,7 @@ describe("the slots of a receiver", () => {
   });
 });
 
-describe("an attempt whose permission ends after the call", () => {
+describe("an attempt whose permission is withdrawn while it waits", () => {
   test("is not sent on an open idle connection", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink();

@@ -135,7 +135,7 @@ describe("a JSON-RPC answer", () => {
   });
 });
 
-describe("ending from our side", () => {
+describe("abort and stop", () => {
   test("an aborted attempt ends at once", async () => {
     const controller = new AbortController();
     await using receiver = await startReceiver(() => controller.abort());

@@ -192,7 +192,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     return this.#shares.find(groupId, filter);
   }
 
-  async findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]) {
+  async findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]) {
     return this.#shares.findPlaces(groupId, filters);
   }
 

@@ -80,7 +80,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
   }
 
   it.each([0, 3, 8])(
-    "refuses tables of another version than %i, which their damaged row names, and says what to do",
+    "refuses tables whose damaged version row says %i although they have another version, and says what to do",
     async (version) => {
       const backend = await create();
       await using database = closing(await backend.open());

@@ -114,7 +114,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       "the place of a share whose oldest event has a change to %s is its cursor",
       async (change) => {
         const { places } = await startShare();
-        const findPlaces = () => store.sessions.findSharePlaces(group, [shared]);
+        const findPlaces = () => store.sessions.findShareCursors(group, [shared]);
         expect(await findPlaces()).toEqual(new Map([[shared, before(toPosition(1, 1))]]));
         await sql`update share_events set ${sql.raw(change)} where position = ${places[0]}`.execute(database.relaxed);
         expect(await findPlaces()).toEqual(new Map([[shared, toPosition(2, 0)]]));

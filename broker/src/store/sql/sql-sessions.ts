@@ -265,8 +265,8 @@ export class SqlSessions implements SessionStore, ShareStore {
     return this.#shares.findShare(groupId, filter);
   }
 
-  async findSharePlaces(groupId: GroupId, filters: readonly TopicFilter[]) {
-    return this.#shares.findSharePlaces(groupId, filters);
+  async findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]) {
+    return this.#shares.findShareCursors(groupId, filters);
   }
 
   async listReturned(id: ShareId, atMost: number) {

@@ -47,7 +47,7 @@ export class SqlShares implements ShareStore {
     });
   }
 
-  async findSharePlaces(
+  async findShareCursors(
     groupId: GroupId,
     filters: readonly TopicFilter[],
   ): Promise<ReadonlyMap<TopicFilter, Position>> {
@@ -241,7 +241,7 @@ export function findReturned(database: Kysely<Schema>, id: ShareId, atMost: numb
     .limit(atMost);
 }
 
-/** See ShareStore.findSharePlaces. */
+/** See ShareStore.findShareCursors. */
 export function findPlaces({ relaxed, column }: SqlDatabase, groupId: GroupId, filters: readonly TopicFilter[]) {
   return relaxed
     .selectFrom("shares")

@@ -10,9 +10,9 @@ export interface BatchInput {
 
 const WORD = 32;
 const SELECTOR_BYTES = 4;
-/** Words of a tuple before the events. */
+/** Bytes of a tuple before its events. */
 export const TUPLE_BYTES = 5 * WORD;
-/** A tuple's words, which follow the topic. */
+/** Offsets in a tuple, from its beginning. The first word is the topic. */
 export const COUNT_AT = WORD;
 const EVENTS_OFFSET_AT = 3 * WORD;
 const EVENTS_BYTES_AT = 4 * WORD;
@@ -53,7 +53,7 @@ function readBatch(input: Buffer, at: number): BatchInput | undefined {
   return isWhole && count > 0 && count * EVENT_BYTES_MIN <= eventsBytes ? { at, count, eventsBytes } : undefined;
 }
 
-/** How many words so many bytes take. */
+/** The words that so many bytes need. */
 export function toWords(bytes: number): number {
   return Math.ceil(bytes / WORD);
 }

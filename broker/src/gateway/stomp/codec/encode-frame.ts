@@ -1,7 +1,7 @@
 import { escapeHeader, escapeText } from "./escapes.ts";
 import type { Headers, ServerCommand, Version } from "./frame.ts";
 
-/** What keeps a connection alive when there is nothing to say. */
+/** A heart-beat: one end of line. */
 export const HEART_BEAT: Buffer = Buffer.from("\n");
 
 const NO_BODY: Buffer = Buffer.alloc(0);
@@ -12,7 +12,7 @@ export interface FrameOrder {
   readonly body?: Buffer | undefined;
 }
 
-/** The bytes of a frame. Leaves out headers that the version has no form for. */
+/** The bytes of a frame. Leaves out headers that the version cannot encode, except `receipt-id` and `subscription`. */
 export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, version: Version): Buffer {
   // CONNECTED does not escape ("Value Encoding").
   const head = `${command}\n${encodeHeaders(headers, command === "CONNECTED" ? "1.0" : version)}\n`;

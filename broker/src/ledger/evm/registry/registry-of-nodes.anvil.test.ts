@@ -44,7 +44,7 @@ function createNode(key: string, options: Partial<EvmLedgerOptions> = {}): EvmLe
 }
 
 it.each([undefined, "deploy"] as const)(
-  "the node that may not deploy waits for the other's registry (registry: %s)",
+  "a node that may not deploy fails to start until the other node has deployed the registry (registry: %s)",
   async (registry) => {
     const choice = registry === undefined ? {} : { registry };
     const first = createNode(keys.first, choice);

@@ -42,7 +42,7 @@ describe("a group's registry", () => {
     expect(await registryOf({})).toBe(registry);
   });
 
-  it("`deploy` makes a new one once, though the signer has one", async () => {
+  it("is deployed only once with registry `deploy`, also if the signer has another registry", async () => {
     const { memory } = await begin("second");
     const first = await registryOf({});
     const second = await registryOf({ memory, registry: "deploy" });

@@ -70,7 +70,7 @@ function startPolicy(mode: FeeSettings["mode"]) {
 }
 
 describe("the endpoint's prices", () => {
-  test("are read again with a head after 15 s, and the next transaction offers the new price", async () => {
+  test("are read again at the first head 15 s after the last read", async () => {
     const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();
     endpoint.price = 30n;

@@ -5,9 +5,9 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { TransactionState } from "./transaction-state.ts";
 
-/** How long the first version waits until its node counts it as executable, in milliseconds. */
+/** How long the endpoint may not count the first version as executable before another one is signed, in milliseconds. */
 const heldBackAfterMs = 3000;
-/** Factor on the wait of each further version. */
+/** Factor on the wait for each further version. */
 const patienceFactor = 4;
 /** Versions of a held-back transaction, with the first. Some chains count no pending transaction, as if they held all back. */
 const heldBackVersionsMax = 3;
@@ -21,9 +21,9 @@ export interface HeldBackOptions {
 }
 
 /**
- * Whether a node has the next transaction in line but does not count it as executable. Anvil's pool does this rarely, under load: it reads the
- * account's nonce, removes the previous transaction, and only then files the next one as not executable, for ever (foundry issue 10122). It refuses
- * the same transaction as known; only another transaction with that nonce helps.
+ * Whether another version of the next transaction in line is to be signed, because the endpoint knows the newest version and does not count it as
+ * executable. Anvil's pool has a race, seen rarely, under load: it may file a transaction as not executable for ever, although the one before it is
+ * in a block (foundry issue 10122). Anvil refuses the same transaction as known; only another one with that nonce helps.
  */
 export async function isHeldBack(
   { nonce, variants, reach }: Pick<TransactionState, "nonce" | "variants" | "reach">,
@@ -38,7 +38,7 @@ export async function isHeldBack(
     if ((await rpc.transactionCount(signer.address, "pending")) > nonce) return false;
     return (await rpc.transactionCount(signer.address, "latest")) === nonce;
   } catch (error) {
-    logger.debug("endpoint's pool not read", { error });
+    logger.debug("could not read the endpoint's transaction pool", { error });
     return false;
   }
 }

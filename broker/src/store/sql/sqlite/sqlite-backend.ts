@@ -11,8 +11,8 @@ import { createRowWriter } from "./row-writer.ts";
 import { leaveOpen, logPagesMax, SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
-/** Size to which SQLite truncates the log's file after a burst. */
-const logBytesKept = 16 * 1024 * 1024;
+/** Size to which SQLite truncates the file of the write-ahead log after a burst. */
+const walBytesKept = 16 * 1024 * 1024;
 
 const pageCacheKibibytes = 16 * 1024;
 
@@ -39,7 +39,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     relaxed,
     migrating: durable,
     isShared: false,
-    // A transaction holds the one connection, and this process holds the file.
+    // Nothing to lock: transactions take turns on one connection, and no other process can open the file.
     lock: async () => {},
     locking: (query) => query,
     holdLease: async () => true,
@@ -63,7 +63,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     },
     close: async () => {
       await session.close();
-      if (!keepsLog()) await setLogMode(file);
+      if (!keepsLog()) await setWalMode(file);
     },
   };
 }
@@ -75,7 +75,7 @@ function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {
   )`;
 }
 
-/** The file holds the secrets of subscriptions; SQLite gives its log the same mode. */
+/** Only the owner may read the file: it holds events and encrypted secrets. SQLite gives the write-ahead log the same permissions. */
 function createPrivately(file: string, description: string): void {
   try {
     closeSync(openSync(file, "a", 0o600));
@@ -99,10 +99,10 @@ async function openConfigured(file: string, { description, keepsLog }: SqliteSes
 }
 
 /**
- * Sets WAL mode again, so that the next opening writes nothing. The mode is stored in the file, and the session left it to release
- * the file. If this fails, as on a full disk, the next opening does it.
+ * Sets WAL mode again, so that the next opening writes nothing. The mode is stored in the file, and SqliteSession leaves WAL mode when it
+ * closes, to release the file. If the pragma fails, as on a full disk, the next opening sets the mode.
  */
-async function setLogMode(file: string): Promise<void> {
+async function setWalMode(file: string): Promise<void> {
   const native = await openNative(file);
   try {
     native.exec("pragma journal_mode = wal");
@@ -120,6 +120,6 @@ function configure(native: NativeDatabase): void {
   native.exec("pragma synchronous = full");
   native.exec("begin exclusive; commit");
   native.exec(`pragma wal_autocheckpoint = ${logPagesMax}`);
-  native.exec(`pragma journal_size_limit = ${logBytesKept}`);
+  native.exec(`pragma journal_size_limit = ${walBytesKept}`);
   native.exec(`pragma cache_size = -${pageCacheKibibytes}`);
 }

@@ -9,7 +9,7 @@ import { RenewedCertificate } from "./renewed-certificate.ts";
 export interface TlsListenerOptions {
   readonly connections: Connections;
   readonly callers: ConnectionCallers;
-  /** Of its address, as clients write it. */
+  /** The URL scheme of the listener's address, such as `mqtts`. */
   readonly scheme: string;
 }
 
