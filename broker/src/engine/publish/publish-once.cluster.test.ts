@@ -165,13 +165,7 @@ it("each key gives one event while nodes die, freeze and are cut off", async () 
     await start(nodes, { delayMs: () => 50 });
     const answers = new Map(["k1", "k2", "k3"].map((key) => [key, new Set<string>()]));
     for (const one of steps) await take(one, answers);
-    for (let index = 0; index < nodes; index += 1) {
-      const found = cluster.find(index);
-      if (found === undefined) cluster.launch(index);
-      found?.gate.resume();
-      found?.gate.heal();
-    }
-    await cluster.clock.advance(60_000);
+    await cluster.recover(nodes, 60_000);
     for (const [key, ids] of answers) {
       for (const eventId of await sendUntilAnswered(key)) ids.add(eventId);
       expect(ids.size).toBe(1);

@@ -267,13 +267,7 @@ class World {
   /** Everything works again, and both clients come to their ends. */
   async finish(): Promise<void> {
     const { cluster, subscriber, publisher } = this;
-    for (let index = 0; index < nodesMax; index += 1) {
-      const found = cluster.find(index);
-      if (found === undefined) cluster.launch(index);
-      found?.gate.resume();
-      found?.gate.heal();
-    }
-    await cluster.clock.advance(2 * goneMs);
+    await cluster.recover(nodesMax, 2 * goneMs);
     for (let tries = 0; publisher.isBusy && tries < 10; tries += 1) {
       await publisher.connect(tries % nodesMax);
       publisher.send();

@@ -127,7 +127,7 @@ export class Streams {
 function toOwnFilter(text: string): TopicFilter {
   const filter = parseTopicFilter(text);
   if (!isShared(filter)) return filter;
-  throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: only MQTT has shared filters ($share/…)` });
+  throw new BrokerError("topicPatternInvalid", { details: `${quote(text)}: only MQTT has shared filters` });
 }
 
 function checkSame(id: SubscriptionId, known: readonly StoredFilter[], asked: readonly TopicFilter[]): void {

@@ -44,6 +44,8 @@ export interface BegunAttempt {
 }
 
 const graceMs = 1_000;
+/** A node that can start has started by then. */
+const startMs = 2_000;
 const groupRecord = {
   chainId: 1,
   genesisHash: `0x${"00".repeat(32)}`,
@@ -82,7 +84,7 @@ export class TestCluster {
   static async start(count: number, options: TestClusterOptions = {}): Promise<TestCluster> {
     const cluster = new TestCluster(options);
     for (let index = 0; index < count; index += 1) cluster.launch(index);
-    await cluster.clock.advance(2_000);
+    await cluster.clock.advance(startMs);
     return cluster;
   }
 
@@ -114,6 +116,17 @@ export class TestCluster {
   kill(index: number): void {
     this.node(index).gate.kill();
     this.#nodes.delete(addressOf(index));
+  }
+
+  /** Everything works again, and so many nodes run: those that are missing after `waitMs`, among them those whose start was cut off, start anew. */
+  async recover(count: number, waitMs: number): Promise<void> {
+    for (const { gate } of this.nodes) {
+      gate.resume();
+      gate.heal();
+    }
+    await this.clock.advance(waitMs);
+    for (let index = 0; index < count; index += 1) if (this.find(index) === undefined) this.launch(index);
+    await this.clock.advance(startMs);
   }
 
   /** SIGTERM; it is gone when this answers. */
