@@ -7,6 +7,7 @@ import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
 import type { EvmLedger } from "../evm-ledger.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
+import type { PushedBlock } from "./pushed-block.ts";
 
 const never = new AbortController().signal;
 const name = parseTopicName("committed");
@@ -65,6 +66,12 @@ async function readAll(): Promise<readonly CommittedBatch[]> {
   return found;
 }
 
+/** More logs than V8 has room for on the stack. */
+function repeatLogs(transaction: PushedBlock["transactions"][number]): PushedBlock["transactions"][number] {
+  const copies = Array.from({ length: 200_000 }, () => transaction.logs);
+  return { ...transaction, logs: copies.flat() };
+}
+
 test("neighbouring blocks share a request of 64 blocks", async () => {
   expect(committed).toHaveLength(count);
   expect(await ledger.readCommitted(committed, never)).toEqual(committed);
@@ -110,6 +117,16 @@ test("where the chain is in this process and a block is damaged, those before it
   expect(await ledger.readCommitted(committed, never)).toEqual(committed.slice(0, 10));
   await expect(ledger.readCommitted(committed.slice(10), never)).rejects.toMatchObject({ code: 200205 });
   expect(await ledger.readCommitted(committed.slice(11), never)).toEqual(committed.slice(11));
+  delete provider.readBlocks;
+});
+
+test("reads a block with more logs than a call may have arguments, where the chain is in this process", async () => {
+  const one = committed.slice(10, 11);
+  provider.readBlocks = async ({ from, to }) => {
+    const blocks = await chain.readBlocks({ from, to });
+    return blocks.map((block) => ({ ...block, transactions: block.transactions.map(repeatLogs) }));
+  };
+  expect(await ledger.readCommitted(one, never)).toEqual(one);
   delete provider.readBlocks;
 });
 
