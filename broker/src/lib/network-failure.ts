@@ -15,6 +15,9 @@ const textByCode: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: "the answer's headers are too long",
 };
 
+/** Describes an answer that is not HTTP. */
+export const notHttp = "the answer is not HTTP";
+
 const codesBeforeConnection: ReadonlySet<string | undefined> = new Set([
   "ECONNREFUSED",
   "EHOSTUNREACH",
@@ -28,6 +31,7 @@ const codesBeforeConnection: ReadonlySet<string | undefined> = new Set([
 
 /** Describes a failed connection or exchange. Of an unknown error it shows only the code, which contains no data from the other side. */
 export function describeNetworkFailure(error: Error): string {
+  if (error.name === "HTTPParserError") return notHttp; // Of undici, which gives it no code.
   const code = codeOf(error) ?? "no code";
   const text = textByCode[code];
   if (text !== undefined) return text;

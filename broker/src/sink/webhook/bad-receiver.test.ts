@@ -96,6 +96,18 @@ describe("a bad receiver", () => {
   test.each<[string, string, RegExp]>([
     ["garbage", "hello, who is there?\r\n\r\n", /^the answer is not HTTP$/],
     ["an invalid status", "HTTP/1.1 99999 X\r\n\r\n", /^the answer is not HTTP$/],
+    ["the status 099", "HTTP/1.1 099 X\r\n\r\n", /^the answer is not HTTP$/],
+    ["the status 000 with a body", "HTTP/1.1 000 X\r\ncontent-length: 2\r\n\r\nab", /^the answer is not HTTP$/],
+    ["the status 1000", "HTTP/1.1 1000 X\r\n\r\n", /^the answer is not HTTP$/],
+    ["a status of two digits", "HTTP/1.1 99 X\r\n\r\n", /^the answer is not HTTP$/],
+    ["a negative status", "HTTP/1.1 -20 X\r\n\r\n", /^the answer is not HTTP$/],
+    ["no status", "HTTP/1.1\r\n\r\n", /^the answer is not HTTP$/],
+    ["headers without a status line", "content-length: 2\r\n\r\nab", /^the answer is not HTTP$/],
+    ["a body alone, as HTTP/0.9 does", "<html>hello</html>", /^the answer is not HTTP$/],
+    ["a frame of HTTP/2", "\0\0\0\x04\0\0\0\0\0", /^the answer is not HTTP$/],
+    ["the status 099 after an informational answer", "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 099 X\r\n\r\n", /is not HTTP$/],
+    ["101 without a protocol", "HTTP/1.1 101 X\r\n\r\n", /^answered 101: the broker does not switch protocols$/],
+    ["100, for which nobody asked", "HTTP/1.1 100 Continue\r\n\r\n", /^answered 100: the broker asks nobody/],
     [
       "two lengths",
       "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
@@ -114,7 +126,7 @@ describe("a bad receiver", () => {
     [
       "a switch of protocols",
       "HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
-      /^the connection was closed/,
+      /^answered 101: the broker does not switch protocols$/,
     ],
   ])("that sends %s", async (_name, text, reason) => {
     await using receiver = await startTcpReceiver((socket) => {

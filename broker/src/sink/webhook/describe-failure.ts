@@ -2,8 +2,18 @@ import { errors } from "undici";
 import { describeNetworkFailure } from "../../lib/network-failure.ts";
 import { AttemptError } from "./attempt-error.ts";
 
+/** Describes the status 101. */
+export const switchesProtocols = "answered 101: the broker does not switch protocols";
+
+/** By the message of undici, which has one code for all that ends a connection. */
+const answerTexts: Readonly<Record<string, string>> = {
+  "bad response": "answered 100: the broker asks nobody whether to continue",
+  "bad upgrade": switchesProtocols,
+};
+
 /** Describes a failed connection, request or answer. Of an unknown error it shows only the code, which contains no data from the receiver. */
 export function describeFailure(error: Error): string {
   if (error instanceof AttemptError) return error.message;
-  return error instanceof errors.HTTPParserError ? "the answer is not HTTP" : describeNetworkFailure(error);
+  const text = error instanceof errors.SocketError ? answerTexts[error.message] : undefined;
+  return text ?? describeNetworkFailure(error);
 }

@@ -1,5 +1,7 @@
 import type { Dispatcher } from "undici";
+import { notHttp } from "../../lib/network-failure.ts";
 import { AttemptError } from "./attempt-error.ts";
+import { switchesProtocols } from "./describe-failure.ts";
 
 /** By lower-case name. A repeated header has an array of values. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -68,6 +70,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     if (this.#hasTooManyParts(controller)) return;
+    // undici fails an assertion after each of these two.
+    if (status < 100) return this.#cut(controller, notHttp); // RFC 9110, section 15
+    if (status === 101) return this.#cut(controller, switchesProtocols);
     if (status < 200) return; // Informational: the answer is still to come.
     this.#status = status;
     this.#headers = headers;
