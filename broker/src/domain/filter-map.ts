@@ -1,7 +1,12 @@
 import { LazyMap } from "../lib/lazy-collections.ts";
-import { type Matching, PatternTrie } from "./pattern-trie.ts";
+import { type LevelBound, PatternTrie } from "./pattern-trie.ts";
 import { isPattern, type TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
+
+/** How filters are matched with one topic, and their values given. */
+interface ValueMatching<T> extends LevelBound {
+  readonly onMatch: (value: T, filter: TopicFilter) => void;
+}
 
 /**
  * Values by topic filter, found by topic name too. A filter takes memory in proportion to its length, not to its levels; a name is found without a look
@@ -56,10 +61,10 @@ export class FilterMap<T> {
    * Calls back with the value of every filter that matches, unless it stops before. Answers how many levels of patterns it looked at: patterns that
    * match the first levels alone take time too.
    */
-  match(topic: TopicName, { onMatch, levelsMax }: Matching<T>): number {
+  match(topic: TopicName, { onMatch, levelsMax }: ValueMatching<T>): number {
     const give = (filter: TopicFilter): void => {
       const value = this.#values.get(filter);
-      if (value !== undefined) onMatch(value);
+      if (value !== undefined) onMatch(value, filter);
     };
     const name: string = topic;
     give(name as TopicFilter); // a name is the filter that matches itself

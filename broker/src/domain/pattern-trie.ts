@@ -11,14 +11,18 @@ interface Branch extends FilterPart {
   below: Map<string, Branch> | undefined;
 }
 
-/** How filters are matched with one topic. */
-export interface Matching<T> {
-  readonly onMatch: (match: T) => void;
+/** How much matching may look at. */
+export interface LevelBound {
   /** Matching stops when it has looked at so many levels of patterns, or at fewer levels than the topic has beyond that. */
   readonly levelsMax: number;
 }
 
-interface Search extends TopicWalk, Matching<TopicFilter> {}
+/** How patterns are matched with one topic. */
+interface Matching extends LevelBound {
+  readonly onMatch: (pattern: TopicFilter) => void;
+}
+
+interface Search extends TopicWalk, Matching {}
 
 interface Place {
   readonly walk: Search;
@@ -70,7 +74,7 @@ export class PatternTrie {
   }
 
   /** Calls back with every pattern that matches, unless it stops before. Answers how many levels of patterns it looked at: some lead to no match. */
-  match(topic: TopicName, { onMatch, levelsMax }: Matching<TopicFilter>): number {
+  match(topic: TopicName, { onMatch, levelsMax }: Matching): number {
     const walk = { topic, levels: 0, onMatch, levelsMax };
     const place = { walk, at: 0 };
     // A leading wildcard does not match a topic that begins with `$` (MQTT 5.0, section 4.7.2).

@@ -327,7 +327,7 @@ export interface Broker {
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
    * Passes an event to the sessions that are connected to this node and take such events (`Peer.pass`): it is committed nowhere, and nobody else gets it. The
-   * topic need not exist. Throws what is wrong with the call.
+   * topic need not exist. Throws what is wrong with the call; 200300 where it would take too long to find who has a filter for the topic.
    */
   pass(caller: Caller, call: PublishCall): void;
   /**

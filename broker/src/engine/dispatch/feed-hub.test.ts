@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { EventBatch } from "../../domain/event.ts";
+import { type EventBatch, toPassingEvent } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { toPosition } from "../../domain/position.ts";
-import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
@@ -11,12 +11,15 @@ import type { Reader } from "./reader.ts";
 
 class RecordingReader implements Reader {
   readonly offered: EventBatch[] = [];
+  readonly passed: (readonly TopicFilter[])[] = [];
   hasFallenBehind = false;
 
   offer(batch: EventBatch): void {
     this.offered.push(batch);
   }
-  pass(): void {}
+  pass(_event: unknown, filters: readonly TopicFilter[]): void {
+    this.passed.push(filters);
+  }
   fallBehind(): void {
     this.hasFallenBehind = true;
   }
@@ -41,13 +44,33 @@ function* nearlyMatching(end: string): Iterable<string> {
   }
 }
 
-function offerTo(reader: Reader, others: Iterable<string>, offered: readonly EventBatch[] = batches): void {
+/** All patterns of `a`, `+` and `#` that match some levels of a topic of so many levels `a`, and each of them one level longer. */
+function* everyPattern(depth: number): Iterable<string> {
+  for (let length = 1; length <= depth; length += 1) {
+    for (let bits = 0; bits < 2 ** length; bits += 1) {
+      const levels = Array.from({ length }, (_, level) => ((bits >> level) & 1 ? "+" : "a"));
+      for (const end of [[], ["#"], ["z"]]) yield [...levels, ...end].join("/");
+    }
+  }
+}
+
+/** The hub of a reader that wants everything, beside one with other filters. */
+function hubOf(reader: Reader, others: Iterable<string>): FeedHub {
   const hub = new FeedHub({ slices: new TimeSlices(new VirtualClock()) });
   const other = new RecordingReader();
   for (const one of [reader, other]) hub.attach(defaultGroupId, one);
   hub.addFilter(defaultGroupId, parseTopicFilter("#"), reader);
   for (const filter of others) hub.addFilter(defaultGroupId, parseTopicFilter(filter), other);
-  hub.offer(defaultGroupId, offered);
+  return hub;
+}
+
+function offerTo(reader: Reader, others: Iterable<string>, offered: readonly EventBatch[] = batches): void {
+  hubOf(reader, others).offer(defaultGroupId, offered);
+}
+
+function pass(hub: FeedHub, topic: string): void {
+  const payload = { content: new Uint8Array([1]), extensions: [] };
+  hub.pass(defaultGroupId, toPassingEvent(parseTopicName(topic), payload));
 }
 
 it("offers all batches where others have few patterns", () => {
@@ -71,4 +94,26 @@ it("lets readers read one batch from the store where thousands of long patterns 
   const batch = batchOf(`${parent}/${tail}1`, 0);
   offerTo(reader, nearlyMatching(`${tail}z`), [batch]);
   expect(reader).toMatchObject({ offered: [batch], hasFallenBehind: true });
+});
+
+it("passes an event once to a reader, with all its filters that match", () => {
+  const reader = new RecordingReader();
+  const hub = hubOf(reader, ["a/+", "b"]);
+  for (const filter of ["a/+", "a/b", "+/c"]) hub.addFilter(defaultGroupId, parseTopicFilter(filter), reader);
+  pass(hub, "a/b");
+  expect(reader.passed).toHaveLength(1);
+  expect(reader.passed[0]?.toSorted()).toEqual(["#", "a/+", "a/b"]);
+});
+
+it("refuses to pass an event where thousands of patterns nearly match its topic", () => {
+  const reader = new RecordingReader();
+  const hub = hubOf(reader, nearlyMatching("z"));
+  expect(() => pass(hub, `${parent}/1`)).toThrow("too many filters match the first levels of the topic");
+  expect(reader.passed).toEqual([]);
+});
+
+it("passes an event to a topic of ten levels, whatever patterns there are", () => {
+  const reader = new RecordingReader();
+  pass(hubOf(reader, everyPattern(10)), Array.from({ length: 10 }, () => "a").join("/"));
+  expect(reader.passed).toEqual([["#"]]);
 });

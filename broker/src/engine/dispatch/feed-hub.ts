@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { FilterMap } from "../../domain/filter-map.ts";
 import type { GroupId } from "../../domain/group-id.ts";
@@ -10,6 +11,12 @@ const levelsMax = 100_000;
 
 /** Added to that limit for each batch of the offer: a block may have batches of thousands of topics. */
 const levelsPerBatchMax = 200;
+
+/**
+ * Levels of patterns that one passing event looks at before it is refused: about 1 ms. A topic of up to ten levels never has so many, whatever
+ * filters there are.
+ */
+const levelsPerPassMax = 10_000;
 
 /** The readers of one filter. */
 type Audience = Set<Reader>;
@@ -75,13 +82,23 @@ export class FeedHub {
     this.#wakeSoon();
   }
 
-  /** Passes an event that is committed nowhere to the readers that have a filter for it. */
+  /**
+   * Passes an event that is committed nowhere to the readers that have filters for it. @throws BrokerError 200300 if it would take too long to find
+   * them; nobody gets the event then.
+   */
   pass(groupId: GroupId, event: Event): void {
-    const readers = new Set<Reader>();
-    for (const audience of this.#readersOf(groupId).byFilter.matching(event.topic)) {
-      for (const reader of audience) readers.add(reader);
-    }
-    for (const reader of readers) reader.pass(event);
+    const matching = new Map<Reader, TopicFilter[]>();
+    const onMatch = (audience: Audience, filter: TopicFilter): void => {
+      for (const reader of audience) {
+        const filters = matching.get(reader);
+        if (filters === undefined) matching.set(reader, [filter]);
+        else filters.push(filter);
+      }
+    };
+    const levels = this.#readersOf(groupId).byFilter.match(event.topic, { onMatch, levelsMax: levelsPerPassMax });
+    if (levels >= levelsPerPassMax)
+      throw new BrokerError("busy", { details: "too many filters match the first levels of the topic" });
+    for (const [reader, filters] of matching) reader.pass(event, filters);
   }
 
   /** Every reader of a group reads the next indexed batches from the store. Call it in the turn in which the progress moves. */

@@ -25,8 +25,8 @@ export interface FeedOrder {
   readonly after: Position;
   /** Called after each read that succeeded. */
   readonly onRead?: (() => void) | undefined;
-  /** Called with events that are committed nowhere; the reader gets none if left out. */
-  readonly onPassed?: ((event: Event) => void) | undefined;
+  /** Called with events that are committed nowhere, and the filters that match; the reader gets none if left out. */
+  readonly onPassed?: ((event: Event, filters: readonly TopicFilter[]) => void) | undefined;
 }
 
 export interface FeedOptions extends FeedOrder {
@@ -176,8 +176,8 @@ export class Feed implements Reader, Holder {
     } else this.#push(batch);
   }
 
-  pass(event: Event): void {
-    if (this.#mayReceive(event.topic)) this.#options.onPassed?.(event);
+  pass(event: Event, filters: readonly TopicFilter[]): void {
+    if (this.#mayReceive(event.topic)) this.#options.onPassed?.(event, filters);
   }
 
   fallBehind(): void {

@@ -119,7 +119,7 @@ export class Inlet {
     return batcher.whenRoom({ count: calls.length, bytes }, callback);
   }
 
-  /** As `Broker.pass` says. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 200211. */
+  /** As `Broker.pass` says. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 200211, 200300. */
   pass(call: PublishCall): void {
     const name = this.check(call);
     const { id } = this.#options.groups.get(call.groupId);

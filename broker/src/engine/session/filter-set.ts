@@ -68,15 +68,14 @@ export class FilterSet {
     return this.#filters.matching(topic).filter(({ filter }) => !isShared(filter));
   }
 
-  /** Those that want the event. */
-  wanting(event: Event): readonly SessionFilter[] {
+  /** Those that want the event. Matching may take milliseconds: give the filters that match if they are known. */
+  wanting(event: Event, matching?: readonly TopicFilter[]): readonly SessionFilter[] {
     const isOwn = this.isOwn(event);
-    return this.#filters
-      .matching(event.topic)
-      .filter(
-        ({ filter, startsAfter, isNoLocal }) =>
-          event.position > startsAfter && !(isOwn && isNoLocal) && !isShared(filter),
-      );
+    const filters = matching?.flatMap((text) => this.find(text) ?? []) ?? this.#filters.matching(event.topic);
+    return filters.filter(
+      ({ filter, startsAfter, isNoLocal }) =>
+        event.position > startsAfter && !(isOwn && isNoLocal) && !isShared(filter),
+    );
   }
 
   /** Whether the session published the event. */

@@ -322,7 +322,7 @@ export class Session implements ConnectedSession, Interest, Written {
       interest: this,
       after: connection.readUpTo,
       onRead: () => this.#waiting.recovered(stuck.live),
-      onPassed: (event) => this.pass(event, this.#filters.wanting(event)),
+      onPassed: (event, filters) => this.pass(event, this.#filters.wanting(event, filters)),
     });
     const receiver = {
       give: (event: Event) => this.#give(event, connection),
