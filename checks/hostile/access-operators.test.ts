@@ -79,6 +79,12 @@ describe("operators' pages", () => {
     expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
   });
 
+  it.each(["1", "nowhere"])("health of the group %s is refused without a right credential", async (groupId) => {
+    const ask = { method: "GET", path: `/health/ready?groupId=${groupId}` } as const;
+    const answers = await Promise.all(unknownNames.map((name) => world.http(name).send(ask)));
+    for (const { status, text } of answers) expect([status, text]).toEqual([401, expect.stringContaining("100701")]);
+  });
+
   it("everybody learns of its own rights alone, and nobody without a right credential", async () => {
     const ask = { method: "GET", path: "/access" } as const;
     const answers = await Promise.all(unknownNames.map((name) => world.http(name).send(ask)));

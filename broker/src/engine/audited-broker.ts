@@ -189,8 +189,8 @@ export class AuditedBroker implements Broker {
     return this.#calls.rightsOf(caller);
   }
 
-  health(caller: Caller): readonly GroupHealth[] {
-    return this.#calls.health(caller);
+  health(caller: Caller, groupId?: string): readonly GroupHealth[] {
+    return this.#calls.health(caller, groupId);
   }
 
   node(caller: Caller): NodeHealth | undefined {

@@ -375,7 +375,8 @@ export interface Broker {
   listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
   /** Who the caller is, and what it may do, be it with some topics alone. @throws BrokerError 100701, 200207. */
   rightsOf(caller: Caller): CallerRights;
-  health(caller: Caller): readonly GroupHealth[];
+  /** Of every group, or of one. @throws BrokerError 100701, 100702, 200207, 200211 of one. */
+  health(caller: Caller, groupId?: string): readonly GroupHealth[];
   /** Undefined where this process has the store alone. */
   node(caller: Caller): NodeHealth | undefined;
   /**

@@ -1,5 +1,4 @@
-import { ruleActions } from "@stele/wire";
-import { BrokerError } from "@stele/wire";
+import { BrokerError, quote, ruleActions } from "@stele/wire";
 import type { CallerRights } from "./access/caller-rights.ts";
 import { madeSecretBytes, secretToMake, toSecret } from "../domain/signing-secret.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
@@ -274,12 +273,20 @@ export class GuardedBroker implements Broker {
     return { principal: name, expiresAt, actions: ruleActions.filter((action) => access.allowsSome(caller, action)) };
   }
 
-  /** A node that refuses everybody is not ready, so that a load balancer takes another one. */
-  health(caller: Caller): readonly GroupHealth[] {
+  /**
+   * A node that refuses everybody is not ready, so that a load balancer takes another one. Of one group, the answer tells whether it exists: so it needs
+   * some right in that group.
+   */
+  health(caller: Caller, groupId?: string): readonly GroupHealth[] {
     const { access, groupHealth } = this.#options;
     access.authorize(caller, "health");
+    if (groupId !== undefined) access.authorizeAny(caller, ["inspect", "read", "publish", "subscribe"], { groupId });
+    const groups = groupHealth().filter((group) => groupId === undefined || group.groupId === groupId);
+    if (groupId !== undefined && groups.length === 0) {
+      throw new BrokerError("groupUnknown", { details: quote(groupId) });
+    }
     const reason = access.findTrouble();
-    return reason === undefined ? groupHealth() : groupHealth().map((group) => ({ ...group, ready: false, reason }));
+    return reason === undefined ? groups : groups.map((group) => ({ ...group, ready: false, reason }));
   }
 
   node(caller: Caller): NodeHealth | undefined {

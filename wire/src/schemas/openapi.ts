@@ -258,6 +258,11 @@ const adminPaths = {
           "At least one group can serve; the answer gives the reason for those that cannot.",
           readinessSchema,
         ),
+        401: toJsonResponse("With groupId, where access control is on: the credential is missing or wrong.", anyObject),
+        403: toJsonResponse(
+          "With groupId, where access control is on: the caller has no right in that group.",
+          anyObject,
+        ),
         404: toJsonResponse("There is no such group.", anyObject),
         503: toJsonResponse("No group can serve, or the server is shutting down.", readinessSchema),
       }).get,

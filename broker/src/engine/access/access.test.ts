@@ -216,6 +216,22 @@ it("getProof is refused to whoever may not read every topic, also where the bloc
   expect(await failureOf(() => engine.broker.getProof({ eventId, groupId }))).toEqual(denied);
 });
 
+it.each(["1", "2"])("health of the group %s, be there one or not, is refused without a right in it", async (one) => {
+  isDenied = (action) => action !== "health";
+  expect(await failureOf(() => engine.broker.health(one))).toEqual(denied);
+  expect(engine.broker.health()).toHaveLength(1);
+});
+
+it.each(["inspect", "read", "publish", "subscribe"])(
+  "health of a group needs one right in it: %s will do",
+  async (right) => {
+    isDenied = (action, scope) => action !== "health" && (action !== right || scope.groupId === "3");
+    expect(engine.broker.health("1")).toMatchObject([{ groupId: "1", ready: true }]);
+    expect(await failureOf(() => engine.broker.health("2"))).toMatchObject({ code: 200_211 });
+    expect(await failureOf(() => engine.broker.health("3"))).toEqual(denied);
+  },
+);
+
 it("list leaves out topics that begin with $ and that the caller may not read", async () => {
   for (const topic of ["$own/a", "$other/a"]) await engine.broker.open({ topic, groupId });
   isDenied = (_, { topic }) => topic?.startsWith("$other") === true;

@@ -204,8 +204,8 @@ export class TenantBroker implements Broker {
     return this.#real.rightsOf(caller);
   }
 
-  health(caller: Caller): readonly GroupHealth[] {
-    return this.#real.health(caller);
+  health(caller: Caller, groupId?: string): readonly GroupHealth[] {
+    return this.#real.health(caller, groupId);
   }
 
   node(caller: Caller): NodeHealth | undefined {

@@ -1,4 +1,4 @@
-import { adminPath, BrokerError, quote } from "@stele/wire";
+import { adminPath } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
@@ -149,18 +149,18 @@ interface ReadinessOptions extends AdminOptions, Called {
  * would take the other groups away too. The query can ask about one group.
  */
 function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: ReadinessOptions): FastifyReply {
-  const all = options.broker.health(caller);
-  const groups = groupId === undefined ? all : all.filter((group) => group.groupId === groupId);
-  if (groupId !== undefined && groups.length === 0) {
-    const error = new BrokerError("groupUnknown", { details: quote(groupId) });
-    return sendFailure(reply.status(404), error, { logger: options.logger, operation: "ready" });
+  const { broker, logger } = options;
+  try {
+    const groups = broker.health(caller, groupId);
+    const status = options.isClosing() ? "closing" : readinessOf(groups);
+    const isReady = status === "ready" || status === "partly ready";
+    reply.status(isReady ? 200 : 503);
+    if (!mayInspect(broker, caller)) return sendJson(reply, { status });
+    const node = broker.node(caller);
+    return sendJson(reply, { status, node, listeners: options.listeners?.(), groups: withWarnings(groups, options) });
+  } catch (error) {
+    return sendFailure(reply.status(statusOf(error)), error, { logger, operation: "ready" });
   }
-  const status = options.isClosing() ? "closing" : readinessOf(groups);
-  const isReady = status === "ready" || status === "partly ready";
-  reply.status(isReady ? 200 : 503);
-  if (!mayInspect(options.broker, caller)) return sendJson(reply, { status });
-  const node = options.broker.node(caller);
-  return sendJson(reply, { status, node, listeners: options.listeners?.(), groups: withWarnings(groups, options) });
 }
 
 /** The engine knows nothing of providers. */

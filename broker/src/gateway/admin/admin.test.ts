@@ -128,11 +128,24 @@ describe("health", () => {
   it.each([
     ["1", 200, { status: "ready", groups: [{ groupId: "1" }] }],
     ["2", 503, { status: "not ready", groups: [{ groupId: "2" }] }],
-    ["3", 404, { code: 200211, message: 'unknown group: "3"' }],
-  ])("ready of group %s alone is %i", async (groupId, status, body) => {
-    await using server = await serve({ health: () => [ready, notReady] });
-    const response = await fetch(`${server.url}/health/ready?groupId=${groupId}`);
+  ])("ready of group %s alone is %i", async (asked, status, body) => {
+    await using server = await serve({ health: (_, id) => [ready, notReady].filter(({ groupId }) => groupId === id) });
+    const response = await fetch(`${server.url}/health/ready?groupId=${asked}`);
     expect([response.status, await response.json()]).toMatchObject([status, body]);
+  });
+
+  it.each([
+    ["groupUnknown", 404, 200211],
+    ["credentialRefused", 401, 100701],
+    ["accessDenied", 403, 100702],
+    ["storeUnreachable", 503, 200207],
+  ] as const)("ready of one group answers %s with status %i", async (name, status, code) => {
+    const health = (): never => {
+      throw new BrokerError(name);
+    };
+    await using server = await serve({ health });
+    const response = await fetch(`${server.url}/health/ready?groupId=3`);
+    expect([response.status, await response.json()]).toMatchObject([status, { code }]);
   });
 });
 
