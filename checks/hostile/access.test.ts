@@ -44,6 +44,9 @@ const operations: readonly (readonly [name: string, params: () => Params])[] = [
   ["unSubscribe", () => ({ subscriptionId })],
 ];
 
+/** Whose rights are elsewhere may read events and end subscriptions, and is not told of those of others. */
+const hiddenCodes: Readonly<Record<string, number>> = { getEvent: 100_303, getProof: 100_303, unSubscribe: 100_504 };
+
 /** REST has another name for one. */
 function nameAt(kind: string, operation: string): string {
   return operation === "getProof" && kind.startsWith("REST") ? "proof" : operation;
@@ -56,9 +59,8 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
     const calls = operations.map(([operation, toParams]) => door.call(nameAt(kind, operation), toParams()));
     for (const [index, outcome] of (await Promise.all(calls)).entries()) {
       const operation = operations[index]?.[0];
-      // Whose rights are elsewhere may end subscriptions, and is not told of those of others.
-      const isHidden = operation === "unSubscribe" && name.endsWith("elsewhere");
-      expect(outcome, operation).toMatchObject({ isGood: false, code: isHidden ? 100_504 : codes[name] });
+      const hidden = name.endsWith("elsewhere") ? hiddenCodes[operation ?? ""] : undefined;
+      expect(outcome, operation).toMatchObject({ isGood: false, code: hidden ?? codes[name] });
       if (kind.startsWith("JSON-RPC")) expect(outcome).toMatchObject({ rpcCode: -32_001 });
     }
     expect(await world.snapshot()).toEqual(before);

@@ -232,10 +232,10 @@ export class GuardedBroker implements Broker {
 
   async getEvent(caller: Caller, call: EventCall): Promise<EventResult> {
     const { access, groups, events } = this.#options;
-    access.authorize(caller, "read", { groupId: call.groupId });
-    const event = await events.get(groups.get(call.groupId), call.eventId, access.finderFor(caller));
-    access.authorizeFound(caller, "read", { groupId: call.groupId, topic: event.topic });
-    return event;
+    const { groupId, eventId } = call;
+    access.authorize(caller, "read", { groupId });
+    const mayRead = (topic: string): boolean => access.isAllowed(caller, "read", { groupId, topic });
+    return events.get(groups.get(groupId), eventId, mayRead);
   }
 
   /**
