@@ -137,7 +137,7 @@ function checkChainLog(file: string): void {
   throw new Error(
     [
       `${file}-wal is damaged at byte ${damagedAt}: it holds the newest blocks, and those behind that place would be lost.`,
-      `Restore the folder from a backup, ${basename(file)} and ${basename(file)}-wal together; delete nothing of what is here.`,
+      `Restore the folder from a backup, ${basename(file)} and ${basename(file)}-wal together; delete nothing else in the data folder.`,
       nothingChanged,
     ].join(" "),
   );

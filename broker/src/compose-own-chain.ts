@@ -85,7 +85,7 @@ function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
   const [store, chain] = [storeFile(folder), chainFile(folder)];
   return [
     `${store} is damaged: its index would have to be built anew from ${chain}, which may not have every event. ${reason}`,
-    `Restore both files from one backup, each with its -wal file where the backup has one; delete nothing of what is here. ${nothingChanged}`,
+    `Restore both files from one backup, each with its -wal file where the backup has one; delete nothing else in the data folder. ${nothingChanged}`,
   ].join(" ");
 }
 
@@ -95,7 +95,7 @@ function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
  */
 export function explainStart(error: unknown, file: string | undefined): unknown {
   if (file === undefined || !isBrokerError(error)) return error;
-  const remedy = `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
+  const remedy = `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
   const message = `The chain in ${file} does not give what was written to it, and is perhaps damaged: ${error.message}. ${remedy}`;
   return new Error(message, { cause: error });
 }
@@ -111,7 +111,7 @@ function watchChain(
     onFailure(new Error(message, { cause }));
   });
   chain.on("damage", (cause) => {
-    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
+    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
     onFailure(new Error(message, { cause }));
   });
   chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));

@@ -105,7 +105,7 @@ it("docs/access.md leads to a client certificate instead of a key", async () => 
   expect(output).toMatch(/\nrefused without a certificate\n/);
 });
 
-it("npm start on every address without access says in one sentence what to do", () => {
+it("npm start that listens on every address with access off says in one sentence what to do", () => {
   using folder = createTempFolder();
   const env = { ...process.env, STELE_HOST: "0.0.0.0", STELE_DATA_DIR: join(folder.path, "data") };
   const { status, stderr } = spawnSync("npm", ["start", "--silent"], { cwd: root, env, encoding: "utf8" });

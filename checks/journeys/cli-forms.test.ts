@@ -249,7 +249,7 @@ function operations(paths: object, base: string): readonly string[] {
 }
 
 // Runs last: it looks at what the commands above have sent.
-it("no client command sent what is in no document of the broker", () => {
+it("client commands sent only operations that the broker documents", () => {
   const settings = { version: "0", basePath: "", extensionPrefix: "svc-" };
   const documented = [
     ...operations(toOpenApi(settings).paths, ""),

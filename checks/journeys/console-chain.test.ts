@@ -66,14 +66,14 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     await page.context().close();
   });
 
-  it("shows a roll-back on a line of time, and in words", async () => {
+  it("shows a rollback on a line of time, and in words", async () => {
     for (const content of ["1", "2", "3"]) await client.publish("x/a", content);
     const page = await browser.open(`${broker.url}/console/chain`);
-    const rollBacks = page.getByRole("region", { name: "Roll-backs" });
+    const rollBacks = page.getByRole("region", { name: "Rollbacks" });
     await rollBacks.getByText("The chain never took back a block that was indexed.").waitFor();
     await anvil.request("anvil_reorg", [3, []]);
-    await rollBacks.getByText(/^1 roll-back of the index since it began; 1 seen/).waitFor();
-    await rollBacks.getByRole("img", { name: /^1 roll-back, the deepest of \d+ blocks?$/ }).waitFor();
+    await rollBacks.getByText(/^1 rollback of the index since it began; 1 seen/).waitFor();
+    await rollBacks.getByRole("img", { name: /^1 rollback, the deepest of \d+ blocks?$/ }).waitFor();
     await rollBacks.getByText(/from block \d+ to block \d+; \d events? taken back/).waitFor();
     expect(await browser.examine(`${broker.url}/console/chain`, { name: "chain-of-others", ready })).toEqual([]);
     await page.context().close();

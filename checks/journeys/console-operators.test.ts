@@ -222,7 +222,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("shows blocks with transactions and decoded events, skipped entries, and roll-backs", async () => {
+  it("shows blocks with transactions and decoded events, skipped entries, and rollbacks", async () => {
     await world.client.open("decoded");
     const { eventId } = await world.client.publish("decoded", "seen in its block");
     const page = await browser.open(view("chain"));
@@ -237,7 +237,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     expect(await blocks.getByText("decoded:").count()).toBe(0);
     await page.getByRole("region", { name: "Skipped entries" }).getByText(/^None/).waitFor();
     await page
-      .getByRole("region", { name: "Roll-backs" })
+      .getByRole("region", { name: "Rollbacks" })
       .getByText(/^The chain never took back/)
       .waitFor();
     await page.context().close();

@@ -49,7 +49,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("says how the broker is, publishes to a topic that it opens, and gives the same as a command", async () => {
+  it("shows that the broker is ready, opens a topic and publishes to it, and copies the publish as a command that works", async () => {
     await world.client.open("first");
     await world.client.publish("first", "so that the broker is not empty");
     const page = await browser.open(view(""));

@@ -102,7 +102,7 @@ for (const language of languages) {
   });
 }
 
-it("callbacks verify by the secret that the broker made for a subscribe call of REST", async () => {
+it("callbacks verify with the secret that the broker generated for a subscribe call of REST", async () => {
   const { broker, client } = running();
   const { topic } = toHook();
   await using hooked = await startReceiver();

@@ -7,7 +7,7 @@ export interface CliIo {
   readonly stdin: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** Aborted by Ctrl-C. */
+  /** Aborted by SIGINT (Ctrl-C) and SIGTERM. */
   readonly signal: AbortSignal;
   readonly loadSettings: () => Promise<BrokerSettings>;
 }

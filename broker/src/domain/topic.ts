@@ -10,11 +10,13 @@ export type Hash = `0x${string}`;
 export interface Topic {
   readonly name: TopicName;
   readonly address: Address;
+  /** The account that opened it. */
+  /** The account that opened it. */
   readonly sender: Address;
   readonly createdTimestamp: number;
-  /** Number of events published to the topic, which is the sequence of the newest. */
+  /** The highest sequence that was used; events that the index skipped count too. */
   readonly sequence: number;
-  /** Block of the newest event. */
+  /** The block that last raised `sequence`. */
   readonly blockNumber: number;
   readonly closed: boolean;
 }

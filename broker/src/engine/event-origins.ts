@@ -20,7 +20,7 @@ export interface EventOriginsParts {
 
 type Placed = Pick<Event, "topic" | "blockNumber">;
 
-/** Where the events of a group come from. What was found once is remembered; a roll-back changes the times of blocks. */
+/** Where the events of a group come from. What was found once is remembered; a rollback changes the times of blocks. */
 export class EventOrigins implements OriginSource {
   readonly #parts: EventOriginsParts;
   readonly #sources = new Map<TopicName, string>();

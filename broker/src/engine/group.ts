@@ -13,7 +13,7 @@ import type { Randomness } from "../ports/randomness.ts";
 import type { IndexHead, Store } from "../ports/store.ts";
 import { BlockTimes } from "./block-times.ts";
 import { EventOrigins } from "./event-origins.ts";
-import { RollBackHistory } from "./roll-back-history.ts";
+import { RollBackHistory } from "./rollback-history.ts";
 import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
@@ -71,7 +71,7 @@ export class Group {
   readonly keyReleases: KeyReleases;
   /** The engine's limits, with those of this group. */
   readonly limits: EngineLimits;
-  /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
+  /** Held shared by calls that create or continue a subscription, and exclusively by a rollback. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
   readonly indexDamage = new IndexDamage();

@@ -18,12 +18,12 @@ export class IndexProgress {
     return this.#blockNumber;
   }
 
-  /** Number of roll-backs of the index that this node has seen; -1 before its first read. Used only where nodes share the store. */
+  /** Number of rollbacks of the index that this node has seen; -1 before its first read. Used only where nodes share the store. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Changes with each roll-back: data read under an earlier version may be gone. */
+  /** Changes with each rollback: data read under an earlier version may be gone. */
   get version(): number {
     return this.#version;
   }

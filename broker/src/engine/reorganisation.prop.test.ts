@@ -6,7 +6,7 @@ import { endOfBlock } from "../domain/position.ts";
 import { topicAddress, type MemoryChain } from "../ledger/memory/memory-chain.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import { group } from "../ports/store-examples.contract.ts";
-import { readIndex } from "../ports/store-roll-back.contract.ts";
+import { readIndex } from "../ports/store-rollback.contract.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { eventsOf } from "./batch-events.ts";
 import { indexBlocks } from "./index-block.ts";
@@ -211,7 +211,7 @@ function checkDeliveries(world: World, events: readonly Event[]): void {
   }
 }
 
-/** Per roll-back, at most one event that is still on the chain is attempted again. The receiver of "a" fails, so its repeats mean nothing. */
+/** Per rollback, at most one event that is still on the chain is attempted again. The receiver of "a" fails, so its repeats mean nothing. */
 function checkRepeats(world: World): void {
   const { attempts } = world.engine.sink;
   for (const [index, id] of world.subscriptions.entries()) {

@@ -6,7 +6,7 @@ import { parseTopicName } from "../domain/topic-name.ts";
 import type { Coordinator, GroupLease, Hint } from "./coordinator.ts";
 import type { BlockRef } from "./ledger.ts";
 import { LeaseLostError, type Progress, type Store } from "./store.ts";
-import { readIndex } from "./store-roll-back.contract.ts";
+import { readIndex } from "./store-rollback.contract.ts";
 import {
   alpha,
   batchOf,

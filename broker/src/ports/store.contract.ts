@@ -10,7 +10,7 @@ import { testNameRanges } from "./store-name-ranges.contract.ts";
 import { testOperated } from "./store-operated.contract.ts";
 import { testTopicSizes } from "./store-topic-sizes.contract.ts";
 import { testRetained } from "./store-retained.contract.ts";
-import { testRollBack } from "./store-roll-back.contract.ts";
+import { testRollBack } from "./store-rollback.contract.ts";
 import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
 import { testProgress, testSubscriptions } from "./store-subscriptions.contract.ts";
 import {

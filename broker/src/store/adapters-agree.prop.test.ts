@@ -6,7 +6,7 @@ import { advance, before, fromStored, type Position, positionZero, toPosition } 
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import { checksumOfBytes } from "../lib/bytes-checksum.ts";
 import type { BatchRange, IndexedBlock, RetainedChange, RetainedEvent, Store } from "../ports/store.ts";
-import { readIndex } from "../ports/store-roll-back.contract.ts";
+import { readIndex } from "../ports/store-rollback.contract.ts";
 import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
 import { createPostgresStore } from "./sql/postgres/postgres-store.ts";

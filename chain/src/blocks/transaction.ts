@@ -32,7 +32,7 @@ export interface Transaction {
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
   readonly gasLimit: bigint;
-  /** Undefined when the transaction makes a contract. */
+  /** Undefined when the transaction creates a contract. */
   readonly to: Uint8Array | undefined;
   readonly value: bigint;
   readonly data: Uint8Array;
@@ -118,7 +118,7 @@ function parseTyped(type: 1 | 2, raw: Uint8Array, sender: Uint8Array | undefined
   };
 }
 
-/** The items of a transaction's list, each read as what it should be. */
+/** The items of a transaction's list, each checked for its type when it is read. */
 class Fields {
   readonly encoded: Uint8Array;
   readonly #items: readonly RlpItem[];
@@ -172,12 +172,12 @@ class Fields {
 
   /** The encoded items before the signature, as they stand in the transaction. */
   unsigned(): Uint8Array {
-    const signed = encodedItems(this.#items.slice(-SIGNATURE_ITEMS)).length;
+    const signatureBytes = encodedItems(this.#items.slice(-SIGNATURE_ITEMS)).length;
     const payload = this.#items.length === 0 ? 0 : this.#payloadStart();
-    return this.encoded.subarray(payload, this.encoded.length - signed);
+    return this.encoded.subarray(payload, this.encoded.length - signatureBytes);
   }
 
-  /** The list fills `encoded`, so the header is what is left of its length. */
+  /** Length of the list's header: header and payload together fill `encoded`. */
   #payloadStart(): number {
     for (let start = 1; start <= 5; start += 1) {
       if (headerBytes(this.encoded.length - start) === start) return start;
@@ -219,7 +219,7 @@ function encodedItems(items: readonly RlpItem[]): Uint8Array {
   return Buffer.concat(items.map((item) => encodeRlp(item)));
 }
 
-/** What the sender signed: the items before the signature in a list of their own. They are hashed where they stand. */
+/** The hash that the sender signed: of `prefix`, then a list of the items before the signature and `suffix`. Does not copy the items. */
 function signingHash(
   fields: Fields,
   { prefix, suffix }: { readonly prefix: Uint8Array; readonly suffix: Uint8Array },

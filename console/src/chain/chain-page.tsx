@@ -6,7 +6,7 @@ import { take } from "../lib/take.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
 import { BlockList } from "./block-list.tsx";
-import { RollBacksCard } from "./roll-backs-card.tsx";
+import { RollBacksCard } from "./rollbacks-card.tsx";
 import { SkippedCard } from "./skipped-card.tsx";
 
 const pollMs = 3000;

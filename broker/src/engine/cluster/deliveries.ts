@@ -41,7 +41,7 @@ export interface DeliveriesOptions {
 
 /**
  * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn,
- * and while no index rolls back. Workers stop at once only at the end of a membership, and for a roll-back.
+ * and while no index rolls back. Workers stop at once only at the end of a membership, and for a rollback.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;

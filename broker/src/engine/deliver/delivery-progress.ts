@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
-/** That of a progress; none if left out. */
+/** The failure in a progress; `nothingFailed` if it is undefined. */
 export function failureOf(progress: Failure | undefined): Failure {
   if (progress === undefined) return nothingFailed;
   const { failedAttempts, failedMs, failingSince, retryAt } = progress;
@@ -42,7 +42,7 @@ export class DeliveryProgress {
     return this.#unsaved;
   }
 
-  /** Events after the cursor have ended, some as dead letters, and the one that comes next has failed so. */
+  /** Moves the cursor to `upTo`. `letters` are the events up to there that became dead letters; `failure` is how the next event has failed so far. */
   pass(
     { upTo: cursor, accepted }: Pick<EndedPrefix, "upTo" | "accepted">,
     letters: readonly DeadLetter[],
@@ -62,13 +62,13 @@ export class DeliveryProgress {
     this.#note();
   }
 
-  /** The event after the cursor fails. Notes it if `isNews`, or if the failed time grew by `sinceMs` since it was last noted. */
-  fail(failure: Failure, { isNews, sinceMs }: { readonly isNews: boolean; readonly sinceMs: number }): void {
+  /** The event after the cursor fails. Notes it if `isNews`, or if the failed time grew by `minGrowthMs` since it was last noted. */
+  fail(failure: Failure, { isNews, minGrowthMs }: { readonly isNews: boolean; readonly minGrowthMs: number }): void {
     this.#current = { ...this.#current, ...failure };
-    if (isNews || failure.failedMs - this.#savedFailedMs >= sinceMs) this.#noteFailure();
+    if (isNews || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();
   }
 
-  /** Whatever time the receiver asked for. The next failure is noted with that. */
+  /** Forgets the time that the receiver asked to wait. The next failure that is noted carries this. */
   endWait(): void {
     this.#current = { ...this.#current, retryAt: 0 };
   }

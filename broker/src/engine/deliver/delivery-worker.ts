@@ -348,7 +348,7 @@ export class DeliveryWorker {
     if (isAsked && this.#lanes !== undefined) this.#askedUntil = this.#options.clock.monotonic() + waitMs;
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
-    this.#progress.fail(held.failure, { isNews: isFirst || isAsked, sinceMs: Number.POSITIVE_INFINITY });
+    this.#progress.fail(held.failure, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });
   }
 
   #fail(held: Held, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
@@ -360,7 +360,7 @@ export class DeliveryWorker {
     this.#nextAttemptAt = undefined;
     // Where attempts are counted, a kill must not begin to count anew.
     const isNews = isCut || this.#target.options?.skipAfter !== undefined;
-    this.#progress.fail(held.failure, { isNews, sinceMs: this.#options.limits.giveUpAfterMs / failingSaves });
+    this.#progress.fail(held.failure, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
   /** Waits for the next event; false when the worker stops. A store that fails is asked again: the feed has not moved. */

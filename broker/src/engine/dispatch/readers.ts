@@ -1,7 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 
 /**
- * All readers of one kind at this node: callback workers, or sessions. The store holds a row for each, with its position. A roll-back of the index
+ * All readers of one kind at this node: callback workers, or sessions. The store holds a row for each, with its position. A rollback of the index
  * stops the readers of its group, changes the rows, and restarts the readers from them.
  */
 export interface Readers {

@@ -95,7 +95,7 @@ it("keeps at most its budget, and drops the least recently used page", async () 
   expect([0, 10, 20, 30].map((blockNumber) => index.has(blockNumber))).toEqual([true, false, true, true]);
 });
 
-it("returns nothing that was read before or during a roll-back", async () => {
+it("returns nothing that was read before or during a rollback", async () => {
   const index = new Index();
   await index.read(0);
   const reading = index.read(50);
@@ -104,7 +104,7 @@ it("returns nothing that was read before or during a roll-back", async () => {
   expect([index.has(0), index.has(50)]).toEqual([false, false]);
 });
 
-it("reads nothing for a place that waited during a roll-back", async () => {
+it("reads nothing for a place that waited during a rollback", async () => {
   const index = new Index();
   const place = index.placeAfter(5);
   index.progress.rollBackTo(5);

@@ -29,7 +29,7 @@ export interface BlockIndexerOptions {
 export class BlockIndexer {
   readonly #options: BlockIndexerOptions;
   readonly #retained: RetainedChanges;
-  /** Topics of the index by contract. Only a roll-back removes one. */
+  /** Topics of the index by contract. Only a rollback removes one. */
   readonly #names = new Map<Address, TopicName>();
 
   constructor(options: BlockIndexerOptions) {

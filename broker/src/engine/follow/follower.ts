@@ -41,9 +41,9 @@ export class Follower {
   }
 
   /**
-   * Begins at the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while nobody followed. If the
-   * index is ahead of the chain, it waits. If they share no block, it refuses to begin: events would be missing.
-   * @throws Error if the index was made from another chain.
+   * Begins at `head`, the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while nobody followed. If the
+   * chain is only shorter, keeps the index: {@link follow} then waits for the chain.
+   * @throws Error if the chain has no block that the index can roll back to; if the chain `isFinal`, at any difference.
    */
   async begin(head: BlockRef | undefined, signal: AbortSignal): Promise<void> {
     this.#head = head;
@@ -86,13 +86,13 @@ export class Follower {
   /** A remote chain may look like this for a while: its node is being restored, or a node that is far behind answers. */
   #anotherChain(head: BlockRef, found: string): Error {
     const { groupId, isFinal } = this.#parts.ledger;
-    const seen = `its newest block is ${head.number} with hash ${head.hash}, but ${found}`;
+    const seen = `the index's newest block is ${head.number} with hash ${head.hash}, but ${found}`;
     return new Error(
       isFinal
         ? `The chain in chain.sqlite is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
-            "Restore chain.sqlite from a backup, with chain.sqlite-wal where the backup has it; delete nothing of what is here."
+            "Restore chain.sqlite from a backup, with chain.sqlite-wal where the backup has it; delete nothing else in the data folder."
         : `The chain has none of the blocks that the index of group ${groupId} can roll back to: ${seen}. The broker tries again. ` +
-            "Only if it stays so was the index made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
+            "If this error stays, the index was made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
     );
   }
 
@@ -100,10 +100,10 @@ export class Follower {
     this.#reorganisations += 1;
     const head = this.#head;
     if (head === undefined) return;
-    const found = "none of the blocks that the index can roll back to is on the chain";
+    const found = "a reorg has replaced it";
     await this.#rollBack(head, await this.#findAncestor(head, { common, signal, found }));
     if (this.#reorganisations > 1)
-      throw new Error("the chain was reorganised again before a block of it could be read");
+      throw new Error("the chain was reorganised again before a block of the new branch was indexed");
   }
 
   async #rollBack(head: BlockRef, to: BlockRef): Promise<void> {
@@ -128,7 +128,7 @@ export class Follower {
     const { health, logger } = this.#parts;
     logger.warn("chain reorganised", what);
     health.warn(
-      `the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events`,
+      `the chain took back the final blocks after block ${what.to}: ${what.blocks} blocks with ${what.events} events`,
     );
   }
 

@@ -14,7 +14,7 @@ import { defaultEngineLimits } from "../limits.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { Restarter } from "./restarter.ts";
-import { RollBackHistory } from "../roll-back-history.ts";
+import { RollBackHistory } from "../rollback-history.ts";
 
 const emptyBlock = { opened: [], closed: [], batches: [], skipped: [] };
 let cluster: TestCluster;
@@ -46,7 +46,7 @@ function textsOf(id: string): readonly string[] {
 describe("a cluster", () => {
   afterEach(() => cluster.stopAll());
 
-  it("delivers nothing twice when the store refuses the roll-back three times", async () => {
+  it("delivers nothing twice when the store refuses the rollback three times", async () => {
     cluster = await TestCluster.start(2);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const ids: string[] = [];

@@ -6,7 +6,7 @@ import type { IndexHead, RollBack, Store } from "../../ports/store.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { IndexProgress } from "../index-progress.ts";
-import type { RollBackHistory } from "../roll-back-history.ts";
+import type { RollBackHistory } from "../rollback-history.ts";
 
 export interface RestarterOptions {
   readonly groupId: GroupId;

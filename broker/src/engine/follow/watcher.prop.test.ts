@@ -34,7 +34,7 @@ import { IndexHealth } from "./index-health.ts";
 import { Troubles } from "../integrity/troubles.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { Restarter } from "./restarter.ts";
-import { RollBackHistory } from "../roll-back-history.ts";
+import { RollBackHistory } from "../rollback-history.ts";
 import { Watcher, type WatchPage } from "./watcher.ts";
 
 const names = ["a/1", "a/2", "b"].map(parseTopicName);

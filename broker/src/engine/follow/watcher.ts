@@ -127,7 +127,7 @@ export class Watcher {
     const { logger, health } = this.#options;
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
     if (isSame && !this.#hasLost) {
-      logger.info("readers restarted after a failed roll-back", place);
+      logger.info("readers restarted after a failed rollback", place);
       return;
     }
     this.#hasLost = false;

@@ -60,7 +60,7 @@ export class ChainDamage {
     if (reason === undefined) return undefined;
     return (
       `the chain's file is damaged in its state: ${reason} A block that needs this ends the broker: ` +
-      "restore chain.sqlite with its -wal file from a backup that has all its blocks, and delete nothing of what is here"
+      "restore chain.sqlite with its -wal file from a backup that has all its blocks, and delete nothing else in the data folder"
     );
   }
 
@@ -83,4 +83,4 @@ export class ChainDamage {
 }
 
 const restored =
-  "chain.sqlite with its -wal file from a backup that has these blocks, and delete nothing of what is here";
+  "chain.sqlite with its -wal file from a backup that has these blocks, and delete nothing else in the data folder";

@@ -11,7 +11,7 @@ import type { AttemptRecord } from "../deliver/attempt-history.ts";
 import type { LedgerStanding } from "../../ports/ledger-standing.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { SeenMemberChange } from "../member-history.ts";
-import type { SeenRollBack } from "../roll-back-history.ts";
+import type { SeenRollBack } from "../rollback-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Concerned } from "./concerned.ts";
 
@@ -214,7 +214,7 @@ export interface BlockView {
 export interface GroupView extends GroupHealth {
   /** Undefined if the chain did not answer in time. */
   readonly standing: LedgerStanding | undefined;
-  /** Roll-backs of the index since it began. */
+  /** Rollbacks of the index since it began. */
   readonly rollBacks: number;
   /** The newest that this node has seen since it started, newest first. */
   readonly rollBackHistory: readonly SeenRollBack[];

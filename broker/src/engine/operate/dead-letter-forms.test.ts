@@ -70,7 +70,7 @@ describe("redeliver", () => {
   );
 });
 
-describe("of a tenant", () => {
+describe("dead letters of a tenant", () => {
   const client = ["open", "publish", "subscribe", "unsubscribe", "read"] as const;
   const roles = new Map<string, readonly AccessRule[]>([
     [
@@ -119,7 +119,7 @@ describe("of a tenant", () => {
     return (await engine.store.listSubscriptions()).map(({ id }) => id);
   }
 
-  it("are listed by their real names, and delivered again under those of the tenant", async () => {
+  it("are listed for an operator with the real names of their topics, and delivered again with the tenant's names", async () => {
     const [id = ""] = await withLetters();
     const { items } = await engine.running.operator.listDeadLetters(by(operator), id, page);
     expect(items).toMatchObject([{ topic: "acme/orders", reason: "answered 500" }]);

@@ -14,9 +14,9 @@ export interface FilterRemovalParts {
   /** By name. */
   readonly connected: ReadonlyMap<string, Connected>;
   readonly room: Pick<SessionRoom, "added">;
-  /** In which a name gets its session. */
+  /** One task at a time for each name of a session: to attach, to detach, to remove filters. */
   readonly turns: KeyedMutex<string>;
-  /** The store has another row of a session than this node. Never rejects. */
+  /** Call it after the session's row has changed in the store: it reads the row again. Never rejects. */
   readonly onChanged: (session: Session) => Promise<void>;
   /** Ends a session. */
   readonly onEnded: (known: Connected) => Promise<void>;
@@ -29,7 +29,10 @@ interface Found {
   readonly removables: readonly Removable[];
 }
 
-/** Removes filters of sessions that somebody else than their client asks for. A session of STOMP is one subscription, and ends as a whole. */
+/**
+ * Removes a filter of a session when somebody other than the session's client asks for it. A session of STOMP is one subscription, so it ends with all
+ * its filters.
+ */
 export class FilterRemoval {
   readonly #parts: FilterRemovalParts;
 
@@ -37,7 +40,7 @@ export class FilterRemoval {
     this.#parts = parts;
   }
 
-  /** Answers whether there was such a filter, and `mayRemove` took it and all that end with it. */
+  /** Answers whether there was such a filter, and `mayRemove` allowed to remove it and all that end with it. */
   async run(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
     const found = this.#findConnected(id) ?? (await this.#findStored(id));
     const name = found?.removables.every(mayRemove) === true ? found.name : undefined;
@@ -61,7 +64,7 @@ export class FilterRemoval {
     return { name: nameOf(found.session), removables: ending.map(({ filter }) => ({ owner, groupId, filter })) };
   }
 
-  /** No connection gets the session meanwhile, and the index does not roll back. */
+  /** Runs in the name's turn: no connection at this node gets the session meanwhile. Another node may take it. */
   async #remove(name: string, id: SubscriptionId): Promise<boolean> {
     const { connected, store, onEnded } = this.#parts;
     const known = connected.get(name);
@@ -80,7 +83,7 @@ export class FilterRemoval {
     });
   }
 
-  /** Another node may have the connection: it ends the session when it has no filter left. */
+  /** If another node has the connection of a STOMP session, removes only the filters: that node ends the session when it has none left. */
   async #removeStored(id: SubscriptionId): Promise<boolean> {
     const { sessions } = this.#parts.store;
     const { session, filters } = (await sessions.findFilterOwner(id)) ?? {};

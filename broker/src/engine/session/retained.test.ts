@@ -244,7 +244,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual([]);
   });
 
-  it("is what the chain still has after a roll-back", async () => {
+  it("is what the chain still has after a rollback", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });
@@ -258,7 +258,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a 1"]);
   });
 
-  it("is given once where a roll-back replaces it before it was sent", async () => {
+  it("is given once where a rollback replaces it before it was sent", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });

@@ -259,7 +259,7 @@ describe("a will whose publish times out", () => {
   });
 });
 
-describe("a roll-back of the index", () => {
+describe("a rollback of the index", () => {
   it("lets sessions that end with their connections end, with their wills", async () => {
     const first = await Client.attach(1, { expiryMs: 0, will: will(0) });
     await (await Client.attach(2, { key: "other", expiryMs: 0 })).subscribe(1);

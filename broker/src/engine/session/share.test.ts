@@ -194,7 +194,7 @@ describe("a share", () => {
     expect(second.peer.sequences).toEqual([1]);
   });
 
-  it("gives the events of a new branch after a roll-back, and none of the old one", async () => {
+  it("gives the events of a new branch after a rollback, and none of the old one", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });

@@ -66,7 +66,7 @@ it("stays with its connection while sweeps run, and keeps what is acknowledged a
   expect(second.sequences).toEqual([]);
 });
 
-it("publishes its will once when another connection takes it over while the index rolls back", async () => {
+it("publishes the will of a session once when another connection takes the session over during a rollback", async () => {
   await engine.stop();
   engine = await TestEngine.start({ confirmations: 0 });
   const will = { topic: "will", groupId: undefined };

@@ -81,7 +81,7 @@ async function afterBlock(group: Group, block: number): Promise<Start> {
   return startAt({ position: endOfBlock(block), generation: head?.generation ?? 0 });
 }
 
-/** No roll-back goes further below the block of an event that was final: everything before was and is on the chain. */
+/** No rollback goes further below the block of an event that was final: everything before was and is on the chain. */
 async function takenBack(group: Group, block: number): Promise<Start> {
   const head = await group.findHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;

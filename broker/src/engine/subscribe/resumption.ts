@@ -51,7 +51,7 @@ export class Resumption {
     this.#running.add(running);
   }
 
-  /** Begins again with a group whose workers a roll-back has stopped; does nothing before {@link begin}. */
+  /** Begins again with a group whose workers a rollback has stopped; does nothing before {@link begin}. */
   restart(groupId: GroupId): void {
     if (this.#begun.has(groupId)) this.begin(groupId);
   }

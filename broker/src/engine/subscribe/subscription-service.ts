@@ -109,7 +109,7 @@ export class SubscriptionService {
     this.#resumption.begin(groupId);
   }
 
-  /** Delivery begins again after a roll-back has stopped it; does nothing before {@link resume}. */
+  /** Delivery begins again after a rollback has stopped it; does nothing before {@link resume}. */
   restart(groupId: GroupId): void {
     this.#resumption.restart(groupId);
   }

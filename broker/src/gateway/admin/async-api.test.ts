@@ -82,7 +82,7 @@ describe("the AsyncAPI document", () => {
     for (const path of references) expect(document).toHaveProperty(path.split("/"));
   });
 
-  it("has the schemas of the OpenAPI document", () => {
+  it("describes events, notifications and pings as the OpenAPI document does", () => {
     const { components } = toOpenApi({ version: "0.1.0", basePath: "", extensionPrefix: "acme-" });
     const { schemas } = render().components;
     const shared = Object.keys(components.schemas).filter((name) => name in schemas);

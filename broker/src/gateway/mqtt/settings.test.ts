@@ -36,9 +36,12 @@ it("tells a client of 5.0 its limits in CONNACK", async () => {
 it.each([
   [0, 60],
   [120, 60],
-  [30, undefined],
-])("answers keep-alive %s with server keep-alive %s where 60 is the longest", async (asked, answered) => {
+])("answers keep-alive %s with server keep-alive %s if that is the longest", async (asked, answered) => {
   expect((await connackOf({ keepAliveSecondsMax: 60 }, asked))?.serverKeepAlive).toBe(answered);
+});
+
+it("answers a shorter keep-alive than the longest without a server keep-alive", async () => {
+  expect((await connackOf({ keepAliveSecondsMax: 60 }, 30))?.serverKeepAlive).toBeUndefined();
 });
 
 it("counts a QoS 2 publish against Receive Maximum until it is released, [MQTT-3.3.4-7]", async () => {

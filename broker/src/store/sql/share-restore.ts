@@ -19,7 +19,7 @@ export interface NamedShare {
 /**
  * Begins a share for the members that the store has: a new one with its first member, or one that has lost its row. That one begins after the newest
  * event that is known to have been given, so that members lose nothing; they may get again what they acknowledged. Undefined where there is no
- * member. The caller holds the lock of the share, and the one against roll-backs; `damaged` is the row under the share's name, if there is one.
+ * member. The caller holds the lock of the share, and the one against rollbacks; `damaged` is the row under the share's name, if there is one.
  */
 export async function beginShare(
   transaction: Transaction<Schema>,

@@ -38,7 +38,7 @@ import type { GroupTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
 import { SqlBatches } from "./sql-batches.ts";
 import { SqlMending } from "./sql-mending.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
-import { findVanished, SqlRollBack } from "./sql-roll-back.ts";
+import { findVanished, SqlRollBack } from "./sql-rollback.ts";
 import { TopicCache } from "./topic-cache.ts";
 import { toIndexError } from "./unfit-block.ts";
 

@@ -116,7 +116,7 @@ export class SqlPublishKeys implements PublishKeys {
 
   /**
    * Parts the keys by whether their fences hold. They do to the end of the transaction: nobody takes a session meanwhile. As every change of several
-   * sessions, it waits for a roll-back of their groups, and goes by their identifiers.
+   * sessions, it waits for a rollback of their groups, and goes by their identifiers.
    */
   async #fence<Key extends PublishKey & Fenced>(
     transaction: Transaction<Schema>,

@@ -295,10 +295,10 @@ const groupSchema = z.strictObject({
     ),
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
-  rollBacks: z.int().describe("Roll-backs of the index."),
+  rollBacks: z.int().describe("Rollbacks of the index."),
   rollBackHistory: z
     .array(rollBackSchema)
-    .describe("The newest roll-backs that this node has seen since it started, newest first; at most 100."),
+    .describe("The newest rollbacks that this node has seen since it started, newest first; at most 100."),
   chain: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
   finality: z
     .union([z.enum(["latest", "safe", "finalized"]), z.int()])

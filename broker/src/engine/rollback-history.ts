@@ -1,9 +1,9 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** Roll-backs of a group that this node remembers; the oldest make room. */
+/** Rollbacks of a group that this node remembers; the oldest make room. */
 const rollBacksKeptMax = 100;
 
-/** A roll-back of a group's index that this node has seen. */
+/** A rollback of a group's index that this node has seen. */
 export interface SeenRollBack {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -15,7 +15,7 @@ export interface SeenRollBack {
   readonly events: number | undefined;
 }
 
-/** The newest roll-backs of a group since this node started. */
+/** The newest rollbacks of a group since this node started. */
 export class RollBackHistory {
   readonly #clock: Pick<Clock, "now">;
   #seen: readonly SeenRollBack[] = [];

@@ -55,7 +55,7 @@ function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
   const length = Math.max(now - start, 1);
   const deepest = Math.max(...seen.map(depthOf), 1);
   return (
-    <figure className="roll-backs">
+    <figure className="rollbacks">
       <svg
         viewBox={`-4 0 ${width + 8} ${height}`}
         preserveAspectRatio="none"
