@@ -4,10 +4,10 @@ import { BaseSequencer } from "vitest/node";
 
 /** Files that take longest, as `npm test -- --slow` prints them: first those of the unit tests, then the others, longest first. */
 export const longest = [
-  "broker/src/ledger/evm/evm-ledger.faults.test.ts",
   "broker/src/store/sql/sql-store.test.ts",
   "broker/src/engine/reorganisation.prop.test.ts",
   "broker/src/engine/session/share.cluster.prop.test.ts",
+  "broker/src/ledger/evm/evm-ledger.faults.embedded.test.ts",
   "checks/faults/cluster/chain-outage.test.ts",
   "checks/faults/retention.test.ts",
   "checks/journeys/examples.test.ts",

@@ -4,7 +4,7 @@ import { run } from "./prepare.mjs";
 
 const [rounds = "20", seed = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
 const histories = [
-  "contracts/src/registry.prop.test.ts",
+  "contracts/src/registry.embedded.prop.test.ts",
   "broker/src/ledger/evm/evm-ledger.writer.every-call.test.ts",
   "broker/src/engine/cluster/cluster.prop.test.ts",
   "checks/faults/kill.test.ts",
