@@ -20,7 +20,11 @@ const servers = [
   "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations}.test.ts",
   "broker/src/store/sql/postgres/**/*.test.ts",
   "broker/src/verify/{odd-node,verify}.test.ts",
+  "tools/{failures,test}.test.ts",
 ];
+
+/** Random histories of the engine: many steps for each of many seeds, in virtual time. */
+const histories = ["broker/src/engine/**/*.prop.test.ts"];
 
 /** Attackers take all processors: each such file runs when all else is done, one after another. */
 const alone = ["checks/hostile/all-at-once.test.ts", "checks/hostile/memory.test.ts"];
@@ -52,10 +56,11 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{eth,wire,contracts,chain,client,console,broker}/src/**/*.test.ts", "tools/**/*.test.ts"],
-          exclude: servers,
+          exclude: [...servers, ...histories],
           ...computing,
         },
       },
+      { test: { name: "histories", include: histories, ...computing } },
       {
         test: {
           name: "servers",

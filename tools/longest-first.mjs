@@ -2,11 +2,16 @@
 // but not on a fresh clone: there it begins with the largest files. Types: longest-first.d.mts.
 import { BaseSequencer } from "vitest/node";
 
-/** Files that take longest, as `npm test -- --slow` prints them: first those of the unit tests, then the others, longest first. */
+/** Files that take longest, as `npm test -- --slow` prints them: first those of the unit tests, then histories, then the others, longest first. */
 export const longest = [
   "broker/src/store/sql/sql-store.test.ts",
+  "broker/src/tokens/oidc-provider.test.ts",
+  "broker/src/gateway/mqtt/pressure.test.ts",
+  "broker/src/gateway/stomp/pressure.test.ts",
+  "broker/src/sink/webhook/lookup/dns-resolver.test.ts",
   "broker/src/engine/reorganisation.prop.test.ts",
   "broker/src/engine/session/share.cluster.prop.test.ts",
+  "broker/src/engine/retention/filled-store.prop.test.ts",
   "broker/src/ledger/evm/evm-ledger.faults.embedded.test.ts",
   "checks/faults/cluster/chain-outage.test.ts",
   "checks/faults/retention.test.ts",
