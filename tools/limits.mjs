@@ -1,4 +1,4 @@
-// Writes docs/limits.md from the code: every named limit with the comment above it. `npm run check` fails when the page differs, and when
+// Writes docs/limits.md from the code: every constant with the name of a limit, and the engine's limits, with the comment above each. `npm run check` fails when the page differs, and when
 // a limit has no comment. `node tools/limits.mjs --write` writes it.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -56,9 +56,8 @@ function render(rows) {
   const head = `<!-- Written by \`node tools/limits.mjs --write\` from the code. -->
 # Limits
 
-Every queue, buffer, batch, loop and retry has a named limit. What can be set is in [configuration.md](configuration.md), whose defaults take
-the place of the engine's here; the rest is below, as it stands in the code. Names end in their unit. What a node holds in memory or does at once is bounded for each node, what is stored for its store. Of the quotas of tenants and
-principals, [access.md](access.md#quotas) says which hold for a node and which for all nodes.
+Every queue, buffer, batch, loop and retry has a named limit. Below are the values in the code. Where there is a setting, its default in [configuration.md](configuration.md) counts instead. Most names end in \`Max\`, with the unit before it, as in
+\`contentBytesMax\`. Limits on memory and concurrency hold for each node, limits on stored data for the whole store. Of the quotas of tenants and principals, [access.md](access.md#quotas) says which hold for a node and which for all nodes.
 `;
   const files = [...new Set(rows.map((row) => row.file))];
   const tables = files.map((file) => {
@@ -71,7 +70,8 @@ principals, [access.md](access.md#quotas) says which hold for a node and which f
 
 const rows = limits();
 const bare = rows.filter((row) => row.meaning === "" || row.value === "");
-for (const row of bare) console.error(`${row.file}: ${row.name} needs a comment that says what it limits.`);
+for (const row of bare)
+  console.error(`${row.file}: ${row.name} needs a value, and a comment that says what it limits.`);
 const text = render(rows);
 if (process.argv.includes("--write")) writeFileSync(page, text);
 else if (readFileSync(page, "utf8") !== text) {

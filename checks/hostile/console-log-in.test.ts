@@ -134,7 +134,7 @@ async function expectRefused(visitor: LogInVisitor, callback: string, page: { re
 }
 
 describe("a log-in is refused", () => {
-  it("with another state", async () => {
+  it("with a state that differs from the one it began with", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     callback.searchParams.set("state", "x".repeat(43));

@@ -59,7 +59,7 @@ describe("stele doctor", () => {
     });
   });
 
-  it("finds a config file and an environment valid, with the folder of their database", async () => {
+  it("reports the config, the database and the disk of a valid config file and environment as good", async () => {
     const { dataDir } = running();
     const config = configOf("valid.json", { mqttPort: "off", stompPort: "off" });
     const { code, findings } = await examine(["--config", config], { STELE_DATA_DIR: dataDir });

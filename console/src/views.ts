@@ -1,4 +1,4 @@
-/** What the header and the palette name. */
+/** The views that the header and the palette offer. */
 export const views: readonly View[] = [
   { name: "Overview", address: "/" },
   { name: "Tail", address: "/tail", action: "subscribe" },

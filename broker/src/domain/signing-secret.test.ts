@@ -17,7 +17,7 @@ describe("a rotation", () => {
     expect(readSecrets(text)).toEqual({ current: "new", older: { secret: "old", until } });
   });
 
-  it("keeps the secret before it, not the one before that", () => {
+  it("keeps the previous secret, and drops the one before it", () => {
     const text = rotateSecret(rotateSecret("first", "second", { until }), "third", { until: 2_000 });
     expect(validSecrets(text, 0)).toEqual(["third", "second"]);
   });

@@ -8,6 +8,6 @@ export interface SecretChange extends Pick<Subscription, "id"> {
 
 /** The stored, encrypted secrets of subscriptions. */
 export interface SecretRows {
-  /** Replaces secrets that have not changed, whatever their epochs, in one transaction. Returns how many, after they are durable. */
+  /** In one transaction, sets each secret that still equals `from` to `to`, whatever the subscription's epoch. Returns how many, once they are durable. */
   replaceSecrets(changes: readonly SecretChange[]): Promise<number>;
 }

@@ -103,7 +103,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(idsOf(await receiver.waitForCount(7))).toEqual(idsOf([...old, ...fresh]));
     });
 
-    test("an eventId starts with the event after it (DESIGN 7, offset is exclusive)", async () => {
+    test("an eventId as offset starts delivery at the event after it", async () => {
       const { client } = running();
       const sent = await publishMany(client, "start/3", 5);
       const receiver = await receive();
@@ -214,7 +214,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       await client.subscribe({ topic: "continued/6", url: receiver.url, subscriptionId });
       const [sent] = await publishMany(client, "continued/6", 1);
       expect(idsOf(await receiver.waitForCount(2))[1]).toBe(sent?.eventId);
-      // The broker counts once the answer has reached it.
+      // The broker updates its counts after the receiver's answer has arrived.
       await untilHolds(async () => {
         expect(await client.findSubscription(subscriptionId)).toMatchObject({ notifyingEventCount: "0" });
       });
@@ -312,7 +312,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       }
     });
 
-    test("a plain secret is refused, with a way to make one", async () => {
+    test("a secret that is plain text is refused, with a way to make a valid one", async () => {
       const { client } = running();
       await client.open("unsigned");
       const params = { topic: "unsigned", url: "http://127.0.0.1:65535/", secret: "password" };
@@ -320,7 +320,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       await expect(client.subscribeByRpc(params)).rejects.toThrow("openssl rand -base64 32");
     });
 
-    test("a secret is in no answer and in no log line", async () => {
+    test("the listing and the log never contain a secret", async () => {
       const { client, brokers } = running();
       const secret = `whsec_${Buffer.from("a very secret secret indeed").toString("base64")}`;
       await client.open("hushed");
@@ -344,7 +344,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       const [sent] = await publishMany(client, "retried", 1);
       await receiver.waitForCount(1);
       expect(new Set(receiver.attempts.map(({ event }) => event.eventId))).toEqual(new Set([sent?.eventId]));
-      // A node that takes the subscription over waits as well.
+      // In a cluster, a node that takes the subscription over waits for Retry-After too.
       expect(times.length).toBe(2);
       expect(lastWait()).toBeGreaterThan(1900);
     });
@@ -358,7 +358,7 @@ async function publishMany(client: Client, topic: string, count: number): Promis
   return sent;
 }
 
-/** Publishes concurrently; returns the eventIds in chain order. */
+/** Publishes concurrently to one topic; returns the results in the order of their sequences. */
 async function publishAtOnce(client: Client, topic: string, count: number): Promise<readonly SendResult[]> {
   const publishes = Array.from({ length: count }, (_, index) => client.publish(topic, `${topic} ${index + 1}`));
   return (await Promise.all(publishes)).toSorted((left, right) => sequenceOf(left) - sequenceOf(right));

@@ -21,7 +21,7 @@ type Slot =
   | "count"
   | "percentiles";
 
-/** Parameters of each method; methods without parameters get some too. */
+/** Kinds of the parameters of each method. `eth_chainId` takes none and gets one; some methods are not served at all. */
 const methods: Readonly<Record<string, readonly Slot[]>> = {
   eth_blockNumber: [],
   eth_chainId: ["tag"],
@@ -81,7 +81,7 @@ const addresses = [
   `"0x${"aB".repeat(20)}"`,
   '"0x"',
 ];
-/** Short programs: stop, revert, invalid, return, store, self-destruct, create, call, log, an invalid jump. */
+/** Short programs, among them: stop, revert, invalid, return, store, self-destruct, create, call, log, an invalid jump. */
 const codes = [
   "0x",
   "0x00",
@@ -99,7 +99,7 @@ const codes = [
   `0x${"5b".repeat(100)}`,
 ];
 
-/** A call of a method with parameters of the right kinds, and some others. */
+/** A random call. Most parameters are of the right kind; some are odd, missing or too many. */
 export function oddChainCall(values: OddValues): ChainCall {
   const { random } = values;
   const method = random.pick(Object.keys(methods));

@@ -1,10 +1,10 @@
 /** Path of the console, without a slash at its end. The broker writes it into the page. */
 export const consolePath = new URL(document.baseURI).pathname.replace(/\/$/, "");
 
-/** Nodes of the chain that the operator lets the page ask. The broker writes them into the page. */
+/** URLs of the chain's nodes that the operator lets the page call. The broker writes them into the page. */
 export const chainNodes = readWords("chain-nodes");
 
-/** Names of the providers by which people log in at this address, beside keys. The broker writes them into the page. */
+/** Names of the identity providers whose log-in works at this page's address; keys work everywhere. The broker writes them into the page. */
 export const logIns = readWords("log-ins");
 
 /** Where a log-in begins; it ends at the view that is shown now. */

@@ -8,7 +8,7 @@ test.each([
   ["12", true],
   ["hello ü", false],
   ["", false],
-])("%j is text, and JSON: %j", (text, isJson) => {
+])("the text %j is shown as JSON: %j", (text, isJson) => {
   expect(readContent(new TextEncoder().encode(text))).toMatchObject({ text, isJson });
 });
 

@@ -101,7 +101,7 @@ it.each([
   ["memory", async () => createMemoryStore()],
   ["SQLite", async () => new StoreOverLives(createSqlStore({ file: await migratedFile() })).store],
 ] as const)(
-  "each key is one event, whichever port call fails or is the last of a process (%s)",
+  "each key is one event, whichever port call fails, or the process dies in (%s)",
   async (_, createStore) => {
     for (const fault of faults) {
       let at = 1;

@@ -105,7 +105,7 @@ async function runWithFault(at: number, fault: (typeof faults)[number]): Promise
   return ports.calls >= at;
 }
 
-it("each message of a session is one event, whichever port call fails or is the last of a process", async () => {
+it("each message of a session is one event, whichever port call fails, or the process dies in", async () => {
   for (const fault of faults) {
     let at = 1;
     while (await runWithFault(at, fault)) at += 1;

@@ -79,7 +79,7 @@ async function run(steps: readonly Step[], ports: FaultyPorts): Promise<void> {
   }
 }
 
-it("commits all events of a transaction or none, whichever port call fails or is the last of a process", async () => {
+it("commits all events of a transaction or none, whichever port call fails, or the process dies in", async () => {
   const order = fc.record({
     steps: fc.array(step, { minLength: 1, maxLength: 6 }),
     at: fc.integer({ min: 1, max: 20 }),

@@ -116,7 +116,7 @@ describe("a session whose client moves to another node", () => {
     ]);
   });
 
-  it("goes on in the middle of QoS 2: what the client has comes no more, and is released again", async () => {
+  it("goes on in the middle of QoS 2: an event that the client has is not sent again, and its release is", async () => {
     const first = await (await Client.attach(0)).subscribe(2);
     await publish(1, "1", "2");
     await first.receive(1);
@@ -237,7 +237,7 @@ describe("a node with connections that is gone", () => {
     expect(again.texts).toEqual(["1"]);
   });
 
-  it("ends the sessions that are over after it, in pages", async () => {
+  it("ends the sessions that have expired meanwhile, also more than one page of them", async () => {
     for (let count = 0; count < 110; count += 1) await Client.attach(0, { key: `c${count}`, expiryMs: 1_000 });
     expect(await countSessions()).toBe(110);
     cluster.kill(0);

@@ -4,17 +4,20 @@ import type { Ticket } from "../../domain/delivery-window.ts";
 export class InFlight {
   readonly #tickets = new Map<string, Ticket>();
   readonly #eventIds = new Map<Ticket, string>();
-  /** Those settled lately: a client may settle one twice, and cannot know what a reorganisation took back. */
+  /**
+   * Events that were settled last, or that a reorg removed. A late ACK of one of them does nothing, while an ACK of an unknown event is an error: a
+   * client may settle an event twice, and cannot know what a reorg removed.
+   */
   readonly #settled = new Set<string>();
   readonly #settledMax: number;
 
-  /** `settledMax`: how many of these are remembered; as many as may be in flight. */
+  /** `settledMax`: how many settled events are remembered. */
   constructor(settledMax: number) {
     this.#settledMax = settledMax;
   }
 
   give(eventId: string, ticket: Ticket): void {
-    // The chain took back what had the ticket before: a late ACK of that must not count for this one.
+    // A reorg removed the event that had this ticket. A late ACK of that event must not acknowledge the new one.
     const former = this.#eventIds.get(ticket);
     if (former !== undefined) this.#forget(former);
     this.#release(eventId);

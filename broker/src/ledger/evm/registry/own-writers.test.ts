@@ -247,7 +247,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
-  test("an account that is listed later is added without an open", async () => {
+  test("an account that is added to the setting joins the writers after a restart, before any topic is opened", async () => {
     const before = await startNode("first", { memory });
     const ours = parseTopicName("ours");
     await before.openTopic(ours, never);

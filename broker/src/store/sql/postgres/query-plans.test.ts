@@ -83,7 +83,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     },
   );
 
-  it("progress goes by key", async () => {
+  it("saving progress uses the primary key and scans no table", async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => index);
     const columns = { ids: hundred.map((n) => `sub-${n}`), epochs: hundred.map(() => 0), cursors: hundred };
     const query = progressQuery(
