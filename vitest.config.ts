@@ -26,8 +26,12 @@ const servers = [
 /** Random histories of the engine: many steps for each of many seeds, in virtual time. */
 const histories = ["broker/src/engine/**/*.prop.test.ts"];
 
-/** Attackers take all processors: each such file runs when all else is done, one after another. */
-const alone = ["checks/hostile/all-at-once.test.ts", "checks/hostile/memory.test.ts"];
+/** Attackers take all processors, and delays of an event loop are measured: each such file runs when all else is done, one after another. */
+const alone = [
+  "checks/hostile/all-at-once.test.ts",
+  "checks/hostile/event-loop.test.ts",
+  "checks/hostile/memory.test.ts",
+];
 
 /** Node.js loads what other workspaces have built: it is plain JavaScript, and the test runner would transform hundreds of files again. */
 const builtFiles = /\/(?:eth|contracts|chain|wire|client|console|broker)\/dist\//;

@@ -26,7 +26,6 @@ export const longest = [
   "checks/faults/chain/reorganisation.test.ts",
   "checks/journeys/console-operators.test.ts",
   "checks/journeys/console.test.ts",
-  "checks/hostile/event-loop.test.ts",
   "checks/faults/cluster/nodes.test.ts",
   "checks/faults/chain/node.test.ts",
   "checks/faults/cluster/frozen.test.ts",

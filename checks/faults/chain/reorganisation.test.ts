@@ -184,7 +184,9 @@ describe("a reorganisation deeper than the finality setting", () => {
       });
     }
     expect(ids.slice(2).filter((id) => sent.includes(id))).toEqual([]);
-    expect(await warningOf(client)).toMatch(/^in the last hour the chain took back 3 blocks .* with 3 events$/);
+    expect(await warningOf(client)).toMatch(
+      /^in the last hour the chain took back the final blocks after block \d+: 3 blocks with 3 events$/,
+    );
     const line = scenario.broker
       .stdout()
       .split("\n")

@@ -21,12 +21,12 @@ export interface RollBacksCardProps {
 /** How often the chain took back blocks, as a line of time and in words. */
 export function RollBacksCard({ total, seen, now }: RollBacksCardProps): ReactNode {
   return (
-    <section className="card" aria-label="Roll-backs">
-      <h2>Roll-backs</h2>
+    <section className="card" aria-label="Rollbacks">
+      <h2>Rollbacks</h2>
       <p className={total === 0 ? "quiet-text" : undefined}>
         {total === 0
           ? "The chain never took back a block that was indexed."
-          : `${formatCounted(total, "roll-back")} of the index since it began; ${formatCount(seen.length)} seen by the node that answers.`}
+          : `${formatCounted(total, "rollback")} of the index since it began; ${formatCount(seen.length)} seen by the node that answers.`}
       </p>
       {seen.length === 0 ? null : <Line seen={seen} now={now} />}
       <ol className="attempts">
@@ -48,7 +48,7 @@ function describe({ fromBlock, toBlock, events }: SeenRollBack): string {
 
 const [width, height] = [1000, 40];
 
-/** From the oldest to now; the deeper a roll-back, the higher its mark. */
+/** From the oldest to now; the deeper a rollback, the higher its mark. */
 function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
   const times = seen.map(({ at }) => Date.parse(at));
   const start = Math.min(...times);
@@ -60,7 +60,7 @@ function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
         viewBox={`-4 0 ${width + 8} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${formatCounted(seen.length, "roll-back")}, the deepest of ${formatCounted(deepest, "block")}`}
+        aria-label={`${formatCounted(seen.length, "rollback")}, the deepest of ${formatCounted(deepest, "block")}`}
       >
         {seen.map((one, index) => {
           const tall = Math.max((depthOf(one) / deepest) * height, 6);

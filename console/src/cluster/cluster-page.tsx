@@ -62,7 +62,7 @@ function GroupCard({ group }: { readonly group: Group }): ReactNode {
           "Subscriptions delivered here": subscriptions === undefined ? undefined : formatCount(subscriptions),
           "Held on all nodes": held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,
           "Lag of the slowest": lag && describeLag(lag),
-          "Roll-backs": formatCount(rollBacks),
+          Rollbacks: formatCount(rollBacks),
           ...toChainFacts(group.chain),
         }}
       />
