@@ -38,7 +38,7 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     folder[Symbol.dispose]();
   });
 
-  it("names the account that wrote what was skipped, and the one that wrote good events", async () => {
+  it("names the account of each skipped entry, and the account that published the events", async () => {
     const page = await browser.open(`${broker.url}/console/chain`);
     const other = new Stranger(anvil.url);
     await other.publish(batchOf("x/a", ["first", "second"], { count: 3 }), batchOf("x/a", ["good"]));

@@ -14,7 +14,7 @@ const blocksShown = 20;
 /** Groups to choose from. */
 const groupsMax = 100;
 
-/** What the chain has: blocks with their events, what was skipped, and what was taken back. The address has the group and the place. */
+/** A group's blocks with their events, its skipped entries and its rollbacks. The address has the group and the block to begin at. */
 export function ChainPage(): ReactNode {
   const [search] = useSearchParams();
   const stele = useStele();

@@ -119,11 +119,6 @@ export class Access {
     this.#check(caller, named, { action, details: topic === undefined ? action : `${action} ${quote(topic)}` });
   }
 
-  /** As {@link authorize}, for something that the broker looked up: the refusal must not tell its topic. */
-  authorizeFound(caller: Caller, action: Action, found: Named): void {
-    this.#check(caller, found, { action, details: action });
-  }
-
   /** Whether one of several rights is there. @throws BrokerError as {@link authorize}, of the first. */
   authorizeAny(caller: Caller, actions: readonly [Action, ...Action[]], named: Named): void {
     const [first] = actions;
@@ -217,7 +212,8 @@ export class Access {
   /** Whether the caller {@link owns} a subscription. @throws BrokerError 100702 where it does, and its rules let it end none with that filter. */
   mayRemove(caller: Caller, { owner, groupId, filter }: Removable): boolean {
     if (!this.owns(caller, owner)) return false;
-    this.authorizeFound(caller, "unsubscribe", { groupId, topic: filter });
+    // The broker looked the filter up, so the refusal must not tell it.
+    this.#check(caller, { groupId, topic: filter }, { action: "unsubscribe", details: "unsubscribe" });
     return true;
   }
 

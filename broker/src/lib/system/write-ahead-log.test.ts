@@ -193,9 +193,9 @@ test.each([{ after: 1 }, { after: 3 }])(
 );
 
 test.each([
-  { leaves: "a log of which nothing is copied is damage", log: leave, damagedAt: 0 },
-  { leaves: "a log that is copied does no harm", log: leaveCopied, damagedAt: undefined },
-])("a flipped bit in any byte of the header of $leaves", ({ log, damagedAt }) => {
+  { leaves: "a log that was not copied", found: "damage", log: leave, damagedAt: 0 },
+  { leaves: "a log that was copied", found: "no damage", log: leaveCopied, damagedAt: undefined },
+])("a flipped bit in any byte of the header of $leaves is $found", ({ log, damagedAt }) => {
   const bytes = log();
   rmSync(`${file}-shm`);
   for (let at = 0; at < headerBytes; at += 1) {
