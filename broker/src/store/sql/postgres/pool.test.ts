@@ -1,10 +1,22 @@
 import { expect, it } from "vitest";
-import { silentLogger } from "../../../lib/logger.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
 import { parsePostgresAddress } from "./address.ts";
-import { ConnectionPool } from "./pool.ts";
+import { ConnectionPool, type PoolOptions } from "./pool.ts";
 import { type ScriptedStatement, startScriptedServer } from "./testing/scripted-server.ts";
 
 const connectMsMax = 300;
+
+function createPool(url: string, options: Pick<PoolOptions, "connectionsMax"> & Partial<PoolOptions>): ConnectionPool {
+  return new ConnectionPool({
+    name: "test",
+    address: parsePostgresAddress(url),
+    logger: silentLogger,
+    session: { statementMsMax: 1000, lockMsMax: 1000, idleInTransactionMsMax: 1000 },
+    waits: { connectMsMax, outageMsMax: 0 },
+    ...options,
+  });
+}
 
 it("has its only connection again after a call gave up while the server was slow to prepare it", async () => {
   let isSlow = false;
@@ -16,14 +28,7 @@ it("has its only connection again after a call gave up while the server was slow
     } else slowBy(connectMsMax * 0.6, answer);
   };
   const server = await startScriptedServer(onStatement);
-  const pool = new ConnectionPool({
-    name: "test",
-    address: parsePostgresAddress(server.url),
-    logger: silentLogger,
-    connectionsMax: 1,
-    session: { statementMsMax: 1000, lockMsMax: 1000, idleInTransactionMsMax: 1000 },
-    waits: { connectMsMax, outageMsMax: 0 },
-  });
+  const pool = createPool(server.url, { connectionsMax: 1 });
   const first = await pool.connect(5000);
   const waiting = pool.connect(5000); // Its time is up at 1.0, while the connection that replaces the first is prepared, from 0.6 to 1.2.
   await expect(first.query("break", [])).rejects.toThrow(/cannot be reached/);
@@ -33,6 +38,41 @@ it("has its only connection again after a call gave up while the server was slow
   const next = await pool.connect(5000);
   expect(await next.query("select 1", [])).toMatchObject({ rows: [] });
   next.release();
+  await pool.end();
+  server.close();
+});
+
+it("counts an idle connection as lost if the probe of an outage finds it broken", async () => {
+  let isDown = false;
+  const server = await startScriptedServer(({ text, answer, cut }) => {
+    if (!isDown) return answer();
+    if (text === "select 1") isDown = false;
+    else idle.release();
+    cut();
+  });
+  const lines: (readonly [string, LogFields | undefined])[] = [];
+  const reported = createDeferred<void>();
+  const logger: Logger = {
+    ...silentLogger,
+    child: () => logger,
+    warn: (message, fields) => {
+      lines.push([message, fields]);
+      reported.resolve();
+    },
+    info: (message, fields) => void lines.push([message, fields]),
+  };
+  const waits = { connectMsMax, outageMsMax: 10_000 };
+  const pool = createPool(server.url, { connectionsMax: 2, logger, waits });
+  const idle = await pool.connect(5000);
+  isDown = true;
+  const connection = await pool.connect(5000); // The outage begins with this connection and ends after the probe of the idle one.
+  await reported.promise;
+  await connection.query("select 2", []);
+  expect(lines).toEqual([
+    ["database unreachable", { connectionsLost: 1, reason: expect.any(String) }],
+    ["database reached again", { connectionsLost: 1, awayMs: expect.any(Number) }],
+  ]);
+  connection.release();
   await pool.end();
   server.close();
 });

@@ -208,8 +208,10 @@ export class ConnectionPool {
       client.release();
       return undefined;
     } catch (thrown) {
+      const { error, isConnectionLost } = toFailure(thrown, this.#description);
+      if (client !== undefined && isConnectionLost) this.#report.lost(error);
       client?.release(true);
-      return toFailure(thrown, this.#description).error;
+      return error;
     }
   }
 
