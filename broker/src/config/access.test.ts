@@ -129,7 +129,7 @@ test.each([
   ['{"roles": {"a": [{"actions": ["read"], "topic": "x"}]}}', "topic"],
   ['{"roles": {"a": [{"actions": ["read"], "filter": "a/#/b"}]}}', "access.roles.a[0].filter"],
   ['{"roles": {"a": [{"actions": ["read"], "filter": "${user}/#"}]}}', "${principal} and ${tenant}"],
-  ['{"roles": {"a": [{"actions": ["admin"], "filter": "a"}]}}', "admin is of no topic"],
+  ['{"roles": {"a": [{"actions": ["admin"], "filter": "a"}]}}', "admin belongs to no topic"],
   [`{"roles": {"a": [{"effect": "deny", "actions": ["read"], "filter": "\${tenant}/${"x".repeat(200)}"}]}}`, "filter"],
 ])("refuses %s", (access, problem) => {
   expect(problemOf({ STELE_ACCESS: access })).toContain(problem);

@@ -1,24 +1,24 @@
 import { quote, roleRulesSchema, ruleActions } from "@stele/wire";
 import { type AccessRule, isRuleFilter } from "./access-rule.ts";
 
-/** The role that every broker has: everything is allowed. */
+/** The role that every broker has. It allows everything. */
 export const adminRole = "admin";
 
-/** The rules of that role. */
+/** The rules of {@link adminRole}. */
 export const adminRules: readonly AccessRule[] = [{ effect: "allow", actions: ruleActions }];
 
-/** The rules of a role that is nowhere, or damaged: it may have been one that denies. */
+/** Replaces the rules of a role that is unknown, or whose row is damaged: the role may have denied something. */
 export const noRights: readonly AccessRule[] = [{ effect: "deny", actions: ruleActions }];
 
-/** Maximum number of roles of the config file, and of roles of the store. */
+/** Maximum number of roles in the config file, and in the store. */
 export const rolesMax = 1_000;
 
 const namePattern = /^[0-9A-Za-z._-]{1,64}$/;
 
-/** A role of the store. */
+/** A role as the store keeps it. */
 export interface StoredRole {
   readonly name: string;
-  /** Undefined where its row is damaged. */
+  /** Undefined if the role's row is damaged. */
   readonly rules: readonly AccessRule[] | undefined;
 }
 
@@ -26,16 +26,16 @@ export function isRoleName(text: string): boolean {
   return namePattern.test(text);
 }
 
-/** What is wrong with a rule of the right shape; undefined for nothing. */
+/** Describes the problem of a rule that has the right shape; undefined if it has none. */
 function findRuleProblem({ filter, actions }: AccessRule): string | undefined {
   if (filter === undefined) return undefined;
   if (!isRuleFilter(filter)) {
     return `.filter: ${quote(filter)} is not a filter; its variables are \${principal} and \${tenant}`;
   }
-  return actions.includes("admin") ? ": admin is of no topic: give it in a rule without a filter" : undefined;
+  return actions.includes("admin") ? ": admin belongs to no topic: give it in a rule without a filter" : undefined;
 }
 
-/** The problems of rules, each with its place. */
+/** Describes the problems of rules, each with its path in the config. */
 export function findRuleProblems(rules: readonly AccessRule[], path: string): readonly string[] {
   return rules.flatMap((rule, index) => {
     const problem = findRuleProblem(rule);
@@ -43,7 +43,7 @@ export function findRuleProblems(rules: readonly AccessRule[], path: string): re
   });
 }
 
-/** The rules that a value is; undefined where it is none that a role can have. */
+/** Parses the rules of a role; undefined if the value is malformed. */
 export function readRules(value: unknown): readonly AccessRule[] | undefined {
   const parsed = roleRulesSchema.safeParse(value);
   return parsed.success && findRuleProblems(parsed.data, "").length === 0 ? parsed.data : undefined;

@@ -11,11 +11,11 @@ function deny(filter: string | undefined, ...actions: RuleAction[]): AccessRule 
   return { effect: "deny", actions, filter };
 }
 
-function asks(rules: readonly AccessRule[], action: RuleAction, topic?: string) {
-  return asksIn("1", rules, [action, topic]);
+function grants(rules: readonly AccessRule[], action: RuleAction, topic?: string) {
+  return grantsIn("1", rules, [action, topic]);
 }
 
-function asksIn(
+function grantsIn(
   groupId: string,
   rules: readonly AccessRule[],
   [action, topic]: readonly [RuleAction, (string | undefined)?],
@@ -24,8 +24,8 @@ function asksIn(
 }
 
 test("nothing is allowed without a rule", () => {
-  expect(asks([], "publish", "a")).toBe(false);
-  expect(asks([allow("a", "publish")], "subscribe", "a")).toBe(false);
+  expect(grants([], "publish", "a")).toBe(false);
+  expect(grants([allow("a", "publish")], "subscribe", "a")).toBe(false);
 });
 
 test.each([
@@ -40,67 +40,68 @@ test.each([
   ["orders/#", "orders/+/x", true],
   ["orders/#", "orders\n", false],
   [undefined, "orders\n", true],
-])("a rule for %j and a subscription to %j: %j", (filter, topic, expected) => {
-  expect(asks([allow(filter, "subscribe")], "subscribe", topic)).toBe(expected);
+])("with a rule that allows %j, a subscription to %j is allowed: %j", (filter, topic, expected) => {
+  expect(grants([allow(filter, "subscribe")], "subscribe", topic)).toBe(expected);
 });
 
-test("a denial wins, also over a part of what is asked for", () => {
+test("a deny rule wins, also if it denies only a part of the requested filter", () => {
   const rules = [allow("#", "subscribe", "publish"), deny("secret/#", "subscribe")];
-  expect(asks(rules, "subscribe", "secret/a")).toBe(false);
-  expect(asks(rules, "subscribe", "#")).toBe(false);
-  expect(asks(rules, "subscribe", "+")).toBe(false); // It matches `secret`.
-  expect(asks(rules, "subscribe", "open/#")).toBe(true);
-  expect(asks(rules, "publish", "secret/a")).toBe(true);
+  expect(grants(rules, "subscribe", "secret/a")).toBe(false);
+  expect(grants(rules, "subscribe", "#")).toBe(false);
+  expect(grants(rules, "subscribe", "+")).toBe(false); // `+` matches `secret`, which `secret/#` denies.
+  expect(grants(rules, "subscribe", "open/#")).toBe(true);
+  expect(grants(rules, "publish", "secret/a")).toBe(true);
 });
 
-test("a denial of some topics denies a topic that is not well-formed", () => {
+test("a rule that denies some topics denies every malformed topic", () => {
   const rules = [allow(undefined, "publish"), deny("secret/#", "publish")];
-  for (const topic of ["secret/#/a", "secret/a\n", ""]) expect(asks(rules, "publish", topic)).toBe(false);
-  expect(asks(rules, "publish", "open")).toBe(true);
+  for (const topic of ["secret/#/a", "secret/a\n", ""]) expect(grants(rules, "publish", topic)).toBe(false);
+  expect(grants(rules, "publish", "open")).toBe(true);
 });
 
-test("a rule of one group says nothing of another", () => {
+test("a rule of one group has no effect in another group", () => {
   const rules = [{ ...allow("a", "publish"), groupId: "2" }];
-  expect(asksIn("2", rules, ["publish", "a"])).toBe(true);
-  expect(asks(rules, "publish", "a")).toBe(false);
-  expect(asks([allow("a", "publish"), { ...deny("a", "publish"), groupId: "2" }], "publish", "a")).toBe(true);
+  expect(grantsIn("2", rules, ["publish", "a"])).toBe(true);
+  expect(grants(rules, "publish", "a")).toBe(false);
+  expect(grants([allow("a", "publish"), { ...deny("a", "publish"), groupId: "2" }], "publish", "a")).toBe(true);
 });
 
-describe("without a topic, a right to some is enough", () => {
+describe("a request without a topic", () => {
   const rules = [allow("a/#", "read"), deny("a/b", "read")];
-  it("of the group", () => expect(asks(rules, "read")).toBe(true));
-  it("but not if all is denied", () => expect(asks([...rules, deny(undefined, "read")], "read")).toBe(false));
+  it("is allowed if a rule allows some topics", () => expect(grants(rules, "read")).toBe(true));
+  it("is denied if a rule denies all topics", () =>
+    expect(grants([...rules, deny(undefined, "read")], "read")).toBe(false));
 });
 
-test("admin is given by a rule without a filter, for the whole broker by one without a group", () => {
+test("only a rule without a filter allows admin, and only one without a group allows it for the whole broker", () => {
   const ofGroup = { ...allow(undefined, "admin"), groupId: "1" };
   expect(isAllowed(bindRules([ofGroup], acme), "admin", { groupId: undefined, topic: undefined })).toBe(false);
-  expect(asks([ofGroup], "admin")).toBe(true);
-  expect(asks([allow("#", "admin")], "admin")).toBe(false);
-  expect(asks([allow(undefined, "admin")], "admin")).toBe(true);
+  expect(grants([ofGroup], "admin")).toBe(true);
+  expect(grants([allow("#", "admin")], "admin")).toBe(false);
+  expect(grants([allow(undefined, "admin")], "admin")).toBe(true);
 });
 
-test("a denial of admin for one group denies the whole broker and that group, and one with a filter everything", () => {
+test("denying admin in one group denies it there and for the whole broker; denying it with a filter denies it everywhere", () => {
   const whole = { groupId: undefined, topic: undefined };
   const ofGroup = [allow(undefined, "admin"), { ...deny(undefined, "admin"), groupId: "2" }];
   expect(isAllowed(bindRules(ofGroup, acme), "admin", whole)).toBe(false);
-  expect([asksIn("1", ofGroup, ["admin"]), asksIn("2", ofGroup, ["admin"])]).toEqual([true, false]);
-  const ofTopics = [allow(undefined, "admin", "publish"), deny("x/#", "admin", "publish")]; // As a token may bring them.
+  expect([grantsIn("1", ofGroup, ["admin"]), grantsIn("2", ofGroup, ["admin"])]).toEqual([true, false]);
+  const ofTopics = [allow(undefined, "admin", "publish"), deny("x/#", "admin", "publish")]; // A token may contain such rules.
   expect(isAllowed(bindRules(ofTopics, acme), "admin", whole)).toBe(false);
-  expect([asks(ofTopics, "admin"), asks(ofTopics, "publish", "y")]).toEqual([false, true]);
+  expect([grants(ofTopics, "admin"), grants(ofTopics, "publish", "y")]).toEqual([false, true]);
 });
 
 describe("variables", () => {
   const rules = [allow("${tenant}/${principal}/#", "publish")];
-  it("stand for the tenant and the name of the principal", () => {
-    expect(asks(rules, "publish", "acme/billing/x")).toBe(true);
-    expect(asks(rules, "publish", "acme/other/x")).toBe(false);
-    expect(asks(rules, "publish", "${tenant}/${principal}/x")).toBe(false);
+  it("stand for the names of the tenant and the principal", () => {
+    expect(grants(rules, "publish", "acme/billing/x")).toBe(true);
+    expect(grants(rules, "publish", "acme/other/x")).toBe(false);
+    expect(grants(rules, "publish", "${tenant}/${principal}/x")).toBe(false);
   });
-  it.each(["+", "#", "a/b", "", "$SYS", "a b"])("with the value %j leave their rule out", (tenant) => {
+  it.each(["+", "#", "a/b", "", "$SYS", "a b"])("with the value %j drop their rule", (tenant) => {
     expect(bindRules(rules, { ...acme, tenant })).toEqual([]);
   });
-  it("without a tenant leave their rule out", () => {
+  it("drop their rule if the principal has no tenant", () => {
     expect(bindRules(rules, { ...acme, tenant: undefined })).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import type { ruleActions } from "@stele/wire";
 import { coversFilter, overlapsFilter } from "./filter-containment.ts";
 import { isTopicFilter, type TopicFilter } from "./topic-filter.ts";
 
-/** What a rule can allow or deny. `read`: getEvent, getProof, exist, state, list. `admin`: the operators' pages, the chain, and what others own. */
+/** What a rule can allow or deny. `read`: getEvent, getProof, exist, state, list. `admin`: what operators do, the chain, and what other principals own. */
 export type RuleAction = (typeof ruleActions)[number];
 
 /** One rule as an operator writes it. A filter may contain the levels `${principal}` and `${tenant}`. */
@@ -20,13 +20,13 @@ export interface BoundRule extends Omit<AccessRule, "filter"> {
   readonly filter?: TopicFilter | undefined;
 }
 
-/** What the variables of filters stand for. */
+/** Values of the variables in filters. */
 export interface RuleSubject {
   readonly principal: string;
   readonly tenant: string | undefined;
 }
 
-/** What a right is asked for. Undefined: no single group or topic, so that a right to some of them is enough. */
+/** Group and topic of a requested action. If undefined, a right to some groups or topics is enough; but `admin` then needs a right to all groups. */
 export interface RuleScope {
   readonly groupId: string | undefined;
   /** A topic or a pattern, as a client wrote it. */
@@ -34,26 +34,26 @@ export interface RuleScope {
 }
 
 const variable = /\$\{(principal|tenant)\}/g;
-/** A value with a slash or a wildcard would widen the filter; one in front of which `$` stands would name another tree. */
+/** A slash or a wildcard in a value would widen the filter; a leading `$` would select the topics that begin with `$`. */
 const plainValue = /^[^/+#$\s][^/+#\s]*$/;
 
 /** Longest value of a variable, in characters. */
 export const variableCharactersMax = 64;
 
-/** Names of principals and tenants, of keys, certificates and tokens alike: what cannot widen a filter, and stays one level of it. */
+/** Valid names of principals and tenants, from keys, certificates and tokens alike. Such a name is one level of a filter and cannot widen it. */
 export const namePattern = new RegExp(`^[0-9A-Za-z._@|:=~-]{1,${variableCharactersMax}}$`);
-/** What {@link namePattern} takes, for people. */
+/** {@link namePattern} in words. */
 export const nameRule = `1 to ${variableCharactersMax} letters, digits and characters of . _ @ : = ~ - |`;
-/** No principal's name: it owns what was made without a credential. */
+/** No principal may have this name: it stands for callers without a credential. */
 export const reservedName = "anonymous";
 
-/** Whether a filter with variables is well-formed whatever their values are: a rule that denies must not be lost, because it gets too long. */
+/** Whether a filter is well-formed with the longest values of its variables. A deny rule must not be dropped because its filter becomes too long. */
 export function isRuleFilter(text: string): boolean {
   const bound = text.replaceAll(variable, "x".repeat(variableCharactersMax));
   return !bound.includes("${") && isTopicFilter(bound);
 }
 
-/** The rules of one principal. A rule whose variables have no plain value is left out. */
+/** Fills in the variables of the rules for one principal. Drops a rule if the value of a variable is missing or could widen its filter. */
 export function bindRules(rules: readonly AccessRule[], subject: RuleSubject): readonly BoundRule[] {
   return rules.flatMap((rule): readonly BoundRule[] => {
     if (rule.filter === undefined) return [{ ...rule, filter: undefined }];
@@ -72,7 +72,7 @@ function bindFilter(text: string, subject: RuleSubject): TopicFilter | undefined
 
 /**
  * Whether rules allow an action: one rule allows all of the scope, and none denies a part of it. Nothing is allowed without a rule. A topic
- * that is not well-formed is allowed only by a rule for every topic.
+ * that is malformed is allowed only by a rule for every topic.
  */
 export function isAllowed(rules: readonly BoundRule[], action: RuleAction, scope: RuleScope): boolean {
   const { topic } = scope;
@@ -84,11 +84,11 @@ export function isAllowed(rules: readonly BoundRule[], action: RuleAction, scope
 
 interface Asked extends RuleScope {
   readonly action: RuleAction;
-  /** The topic where it is well-formed. */
+  /** The topic, if it is well-formed. */
   readonly filter: TopicFilter | undefined;
 }
 
-/** `admin` is not of a topic: a rule with a filter does not give it, and only one for every group gives it for the whole broker. */
+/** `admin` belongs to no topic: a rule with a filter does not allow it, and only a rule for every group allows it for the whole broker. */
 function contains(rule: BoundRule, { action, groupId, topic, filter }: Asked): boolean {
   if (action === "admin") return rule.filter === undefined && (rule.groupId === undefined || rule.groupId === groupId);
   const hasGroup = rule.groupId === undefined || groupId === undefined || rule.groupId === groupId;
@@ -97,8 +97,8 @@ function contains(rule: BoundRule, { action, groupId, topic, filter }: Asked): b
 }
 
 /**
- * Where the scope names no topic or no group, a denial of some does not count: those are asked for again by name. `admin` is never asked for again, so
- * any denial counts that is not of another group.
+ * If the scope names no topic or no group, a rule that denies some of them does not count: the broker asks again for each by name. It does not ask
+ * again for `admin`, so every denial counts except one of another group.
  */
 function touches(rule: BoundRule, { action, groupId, topic, filter }: Asked): boolean {
   if (action === "admin") return rule.groupId === undefined || groupId === undefined || rule.groupId === groupId;

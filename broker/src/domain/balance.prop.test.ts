@@ -29,7 +29,7 @@ const nodesOf = fc
   .tuple(...live.map((id) => fc.record({ id: fc.constant(id), groups: fc.subarray(groups) })))
   .chain((nodes) => fc.shuffledSubarray(nodes));
 
-/** A simulated cluster: its rows in order. `handOver` completes the requested handovers. */
+/** A simulated cluster with its rows in order. */
 class Cluster {
   readonly rows: readonly Row[];
   readonly nodes: readonly Deliverer[];
@@ -61,7 +61,7 @@ class Cluster {
     }
   }
 
-  /** Returns how many. */
+  /** Completes the requested handovers and returns their number. */
   handOver(): number {
     const asked = this.rows.filter(
       ({ owner, wantedBy, state }) => this.#isLive(owner) && this.#isLive(wantedBy) && state === "active",
@@ -82,7 +82,7 @@ class Cluster {
     return this.rows.filter((row) => row.groupId === groupId && !this.#isLive(row.owner));
   }
 
-  /** The minimum number of moves that evens out a group, found by trying every choice of who has one more. */
+  /** The minimum number of moves that evens out a group, found by trying every choice of the nodes that get one more. */
   fewestRequests(groupId: GroupId): number {
     const deliverers = this.deliverersOf(groupId);
     const expected = (node: NodeId) =>

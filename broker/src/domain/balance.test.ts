@@ -35,7 +35,7 @@ describe("planBalance", () => {
     });
   });
 
-  it("moves a share from the other nodes to one that joins", () => {
+  it("moves a share from the other nodes to a node that joins", () => {
     const counts = [countOf(15, { owner: a }), countOf(15, { owner: b })];
     expect(planBalance({ nodes, counts }, limits).requests).toEqual([
       { groupId: group, from: a, to: c, count: 5 },
@@ -48,7 +48,7 @@ describe("planBalance", () => {
     [[1000, 1016, 984], 16],
     [[1013, 1013, 974], 26],
     [[21, 22, 20], 1],
-  ])("of %j, moves %i to even them out", (owned, moves) => {
+  ])("for nodes that own %j subscriptions, requests %i moves", (owned, moves) => {
     const counts = nodes.map(({ id }, index) => countOf(owned[index] ?? 0, { owner: id }));
     const { gifts, requests } = planBalance({ nodes, counts }, limits);
     expect(gifts).toEqual([]);
@@ -70,7 +70,7 @@ describe("planBalance", () => {
     expect([a, b, c].map((node) => gifts.filter(({ to }) => to === node).length)).toEqual([3, 3, 3]);
   });
 
-  it("requests everything from a node that must not deliver any more", () => {
+  it("requests everything from a node that can no longer deliver the group", () => {
     const leaving = [{ id: a, groups: [] }, ...nodes.slice(1)];
     expect(planBalance({ nodes: leaving, counts: [countOf(3, { owner: a })] }, limits).requests).toEqual([
       { groupId: group, from: a, to: b, count: 2 },

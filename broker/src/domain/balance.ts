@@ -44,17 +44,17 @@ export interface PlanLimits {
   readonly requestsMax: number;
 }
 
-/** Part of its share by which a node's number may differ before any move: subscriptions that come and go must not move others all the time. */
+/** Part of its share by which a node may differ before the plan moves anything: subscriptions that come and go must not move others all the time. */
 const tolerance = 1 / 64;
 
 /**
- * Plans which node owns which callback subscription, within limits. Applied repeatedly, also while handovers are in progress, it converges to an
- * empty plan. Then
+ * Plans which node owns which callback subscription, within limits. The same view gives the same plan. Repeated plans converge to an empty plan,
+ * also while handovers are in progress. Then
  * - the active subscriptions of each group are even over the members that deliver it, within one, or within a 64th of their shares;
- * a group that no member delivers stays as it is;
- * - every subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
+ * - a group that no member delivers is unchanged;
+ * - every other subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
  * - no node with at most its share has lost a subscription, so the number of moves is minimal. The remainder of the division stays where it is, or
- * goes to the member with the fewest in all. The same view gives the same plan.
+ *   goes to the member with the fewest in all.
  */
 export function planBalance(
   view: { readonly nodes: readonly Deliverer[]; readonly counts: readonly SubscriptionCount[] },
@@ -161,7 +161,7 @@ function isAlmostEven({ expected }: Lot, shares: Tally): boolean {
   });
 }
 
-/** How many each deliverer lacks to its target, and how many each node has beyond it. */
+/** How many subscriptions each deliverer lacks, and how many each node has too many. */
 class Room {
   readonly #lacking: Tally;
   readonly surplus: readonly (readonly [NodeId, number])[];
@@ -176,7 +176,7 @@ class Room {
       .toSorted(([left], [right]) => compare(left, right));
   }
 
-  /** Takes up to `count` places, always from the node that lacks most, and returns how many from which node. */
+  /** Takes up to `countMax` places, each from the node that lacks most, and returns how many it took from which node. */
   take(countMax: number): readonly { readonly to: NodeId; readonly count: number }[] {
     const taken = new Tally();
     for (let count = 0; count < countMax; count += 1) {

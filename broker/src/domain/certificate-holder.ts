@@ -1,9 +1,9 @@
-/** Who shows a client certificate. */
+/** The principal that a client certificate stands for. */
 export interface CertificateHolder {
-  /** An alternative name of the certificate with its kind, such as `DNS:shop.example`. */
+  /** A subject alternative name with its kind, such as `DNS:shop.example`. */
   readonly name: string;
   readonly principal: string;
-  /** Undefined for somebody who belongs to no tenant. */
+  /** Undefined for a principal without a tenant. */
   readonly tenant?: string | undefined;
   readonly roles: readonly string[];
 }

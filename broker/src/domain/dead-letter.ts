@@ -4,13 +4,13 @@ import type { Position } from "./position.ts";
 import type { SubscriptionId } from "./subscription.ts";
 import type { TopicName } from "./topic-name.ts";
 
-/** Dead letters that one subscription may have. When it has so many, the next event that cannot be delivered suspends it. */
+/** Maximum number of dead letters of one subscription. At that number, the next event that cannot be delivered suspends the subscription. */
 export const deadLettersMax = 1_000;
 
 /** Longest reason that a dead letter keeps, in characters. */
 const reasonCharactersMax = 256;
 
-/** An event that a subscription was skipped past because its receiver did not accept it. It is at the cursor of the subscription, or before it. */
+/** An event that a subscription skipped because its receiver did not accept it. Its position is at or before the cursor of the subscription. */
 export interface DeadLetter {
   readonly subscriptionId: SubscriptionId;
   readonly position: Position;
@@ -18,21 +18,21 @@ export interface DeadLetter {
   readonly topic: TopicName;
   /** Failed attempts. */
   readonly attempts: number;
-  /** Why the newest of them failed. */
+  /** Why the newest attempt failed. */
   readonly reason: string;
-  /** When it failed, in milliseconds since the epoch. */
+  /** When the newest attempt failed, in milliseconds since the epoch. */
   readonly failedAt: number;
 }
 
-/** A reason as a dead letter keeps it. PostgreSQL stores no NUL character. */
+/** Shortens a reason for a dead letter, and removes NUL characters, which PostgreSQL cannot store. */
 export function toLetterReason(text: string): string {
   return text.replaceAll("\0", "").slice(0, reasonCharactersMax);
 }
 
-/** Reason of a dead letter that a node is delivering again, before the identifier of the node. */
+/** Reason of a dead letter while a node delivers it again; the identifier of the node follows. */
 const takenReason = "it is being delivered again by the node ";
 
-/** How long a dead letter is its node's, in milliseconds: longer than an order makes attempts. */
+/** How long a node reserves a dead letter to deliver it again, in milliseconds: longer than one redelivery makes attempts. */
 const takenMsMax = 60_000;
 
 export interface Taking {
@@ -40,12 +40,12 @@ export interface Taking {
   readonly now: number;
 }
 
-/** A dead letter as it is while a node delivers it again. */
+/** Marks a dead letter as being delivered again by a node. */
 export function takeLetter(letter: DeadLetter, { nodeId, now }: Taking): DeadLetter {
   return { ...letter, attempts: letter.attempts + 1, reason: takenReason + nodeId, failedAt: now };
 }
 
-/** The node, other than this one, that may be delivering it, if it still lives. Nodes have clocks of their own, so a time to come counts as well. */
+/** The other node that may be delivering a dead letter again, unless that node died; undefined for none. Clocks differ: `failedAt` may be in the future. */
 export function findTaker({ reason, failedAt }: DeadLetter, { nodeId, now }: Taking): string | undefined {
   if (!reason.startsWith(takenReason) || Math.abs(now - failedAt) >= takenMsMax) return undefined;
   const taker = reason.slice(takenReason.length);

@@ -23,7 +23,7 @@ describe("delivery options", () => {
     expect(changeOptions(undefined, call)).toEqual(expected);
   });
 
-  it("keep what a call does not name, and end what it sets to the usual", () => {
+  it("keep what a call does not name, and drop what a call sets to its default", () => {
     const options = { form: "cloudevents", batchEvents: 10, batchMs: 5 } as const;
     expect(changeOptions(options, {})).toEqual(options);
     expect(changeOptions(options, { concurrency: 2, batchEvents: 0 })).toEqual({ form: "cloudevents", concurrency: 2 });

@@ -1,50 +1,50 @@
 import { BrokerError, quote } from "@stele/wire";
 
-/** Forms of an event in a callback. Binary CloudEvents have no signature that covers their attributes: a signed callback is structured. */
+/** Forms of an event in a callback. No signature covers the attributes of a binary CloudEvent, so a signed callback uses the structured form. */
 export const eventForms = ["interface", "cloudevents", "cloudevents-binary"] as const;
 export type EventForm = (typeof eventForms)[number];
 
-/** Topics of one subscription that may be delivered at once. */
+/** Maximum number of topics of one subscription that are delivered at the same time. */
 export const concurrencyMax = 64;
-/** Events in one request. */
+/** Maximum number of events in one request. */
 export const batchEventsMax = 1_000;
-/** How long a batch may wait to be full, in milliseconds. */
+/** Longest time that a batch may wait for more events, in milliseconds. */
 export const batchMsMax = 60_000;
 
-/** What becomes of an event whose attempts fail: the subscription is suspended before it, or skips it. */
+/** When the attempts for an event fail, the broker suspends the subscription before the event, or skips the event. */
 export const failureRules = ["suspend", "skip"] as const;
-/** Failed attempts after which an event may be skipped, at most. */
+/** Maximum number of failed attempts before an event is skipped. */
 export const skipAfterMax = 100;
-/** The same, unless the call says so: about 9 minutes with the usual pauses between them. */
+/** Failed attempts before an event is skipped, unless the call names a number: about 9 minutes with the default pauses. */
 const skipAfterDefault = 10;
 
-/** How a subscription differs from the usual delivery: one event of the interface's form in a request, one after the other over all topics. */
+/** How a subscription differs from the default delivery: one event in each request, in the form `interface`, one request at a time. */
 export interface DeliveryOptions {
   readonly form?: EventForm | undefined;
-  /** Topics delivered at once; the order of each topic stays. */
+  /** Topics that are delivered at the same time; the events of each topic stay in order. */
   readonly concurrency?: number | undefined;
-  /** Events that one request may carry. It is a batch also where it carries one. */
+  /** Maximum number of events in one request. If set, a request with a single event is a batch too. */
   readonly batchEvents?: number | undefined;
-  /** How long a batch that is not full waits for more events. */
+  /** How long a batch that is not full waits for more events, in milliseconds. */
   readonly batchMs?: number | undefined;
-  /** Failed attempts after which an event is skipped and becomes a dead letter; undefined if none is skipped. */
+  /** Failed attempts after which an event is skipped and becomes a dead letter; undefined if no event is skipped. */
   readonly skipAfter?: number | undefined;
 }
 
-/** What a call asks for; what is undefined stays as it is, and is as usual in a new subscription. */
+/** The options that a call names. An option that is undefined keeps its value; in a new subscription it gets its default. */
 export interface DeliveryOptionsCall {
   readonly form?: string | undefined;
   readonly concurrency?: number | undefined;
-  /** 0 ends batches. */
+  /** 0 turns batches off. */
   readonly batchEvents?: number | undefined;
   readonly batchMs?: number | undefined;
   /** One of {@link failureRules}. */
   readonly onFailure?: string | undefined;
-  /** Where events are skipped: after so many failed attempts. */
+  /** Failed attempts after which an event is skipped. Needs the failure rule `skip`. */
   readonly attemptsMax?: number | undefined;
 }
 
-/** The options that result; undefined where all are as usual. @throws BrokerError 200001. */
+/** Applies a call to the options; undefined if all have their defaults. @throws BrokerError 200001. */
 export function changeOptions(
   options: DeliveryOptions | undefined,
   call: DeliveryOptionsCall,
@@ -87,7 +87,7 @@ export function isCloudEvent(options: DeliveryOptions | undefined): boolean {
   return options?.form !== undefined && options.form !== "interface";
 }
 
-/** Whether two subscriptions are delivered alike. Both were made by {@link changeOptions}. */
+/** Whether two results of {@link changeOptions} are equal. */
 export function areSameOptions(left: DeliveryOptions | undefined, right: DeliveryOptions | undefined): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }

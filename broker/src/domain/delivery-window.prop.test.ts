@@ -8,15 +8,15 @@ const topic = "t" as TopicName; // any name does
 
 type Step =
   | { readonly kind: "give" }
-  | { readonly kind: "receive" | "one" | "reject" | "rollBack"; readonly at: number };
+  | { readonly kind: "receive" | "acknowledge" | "reject" | "rollBack"; readonly at: number };
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant("give" as const) }),
-  fc.record({ kind: fc.constantFrom("receive" as const, "one" as const, "reject" as const), at: fc.nat(20) }),
+  fc.record({ kind: fc.constantFrom("receive" as const, "acknowledge" as const, "reject" as const), at: fc.nat(20) }),
   fc.record({ kind: fc.constant("rollBack" as const), at: fc.nat(60) }),
 );
 
-/** The same by a list. */
+/** A window as a plain list. */
 class Model {
   entries: InFlight[] = [];
 
@@ -24,7 +24,7 @@ class Model {
     const index = this.entries.findIndex(({ ticket }) => ticket === step.at);
     if (step.kind === "rollBack") this.entries = this.entries.filter(({ position }) => position <= step.at);
     else if (index < 0) return;
-    else if (step.kind === "one") this.entries.splice(index, 1);
+    else if (step.kind === "acknowledge") this.entries.splice(index, 1);
     else if (step.kind === "reject")
       this.entries = this.entries.map((one, at) =>
         at === index ? { ...one, rejections: (one.rejections ?? 0) + 1 } : one,
@@ -46,7 +46,7 @@ describe("the delivery window", () => {
             model.entries.push({ ticket, position, topic, qos: 1, state: "given" });
           } else {
             model.apply(one);
-            if (one.kind === "one") window.acknowledge(one.at);
+            if (one.kind === "acknowledge") window.acknowledge(one.at);
             else if (one.kind === "reject") window.reject(one.at);
             else if (one.kind === "receive") window.receive(one.at);
             else window.rollBack(fromStored(one.at));
@@ -60,7 +60,7 @@ describe("the delivery window", () => {
     );
   });
 
-  it("numbers from 1 to 65,535 and begins again, passing over those in flight", () => {
+  it("numbers events from 1 to 65,535 and then from 1 again, skipping tickets in flight", () => {
     const window = new DeliveryWindow();
     const first = window.give({ position: fromStored(1), topic, qos: 1 });
     for (let index = 2; index <= 65_535; index += 1) {

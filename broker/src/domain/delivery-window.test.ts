@@ -6,7 +6,7 @@ import { parseTopicName } from "./topic-name.ts";
 
 const topic = parseTopicName("a");
 
-it("is bound by the oldest event of its stream, not by retained events and those of shares", () => {
+it("lowest is the oldest position of the session's stream, whatever retained and shared events are in flight", () => {
   const window = new DeliveryWindow();
   window.give({ position: toPosition(1, 0), topic, qos: 1, isRetained: true });
   window.give({ position: toPosition(2, 0), topic, qos: 1, share: parseTopicFilter("$share/s/a") });

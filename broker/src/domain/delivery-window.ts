@@ -4,37 +4,37 @@ import type { TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 import { LazyMap } from "../lib/lazy-collections.ts";
 
-/** Number of an event in a window: 1 to 65,535, as a packet identifier of MQTT is. */
+/** Number of an event in a window: 1 to 65,535, like a packet identifier of MQTT. */
 export type Ticket = number;
 
-/** Events in flight of one window: packet identifiers of MQTT are 16 bits wide. */
+/** Maximum number of events in flight in one window: packet identifiers of MQTT have 16 bits. */
 const ticketMax = 65_535;
 
-/** An event that was given to a peer, which has not acknowledged it. */
+/** An event that was given to a peer and is not acknowledged yet. */
 export interface InFlight {
   readonly ticket: Ticket;
   readonly position: Position;
   readonly topic: TopicName;
-  /** With which it was given; filters may change before it is given again. */
+  /** The QoS with which the event was given; filters may change before it is given again. */
   readonly qos: QoS;
   /** `received`: the peer has the event and must not get it again; only its release is not acknowledged (MQTT, QoS 2). */
   readonly state: "given" | "received";
-  /** Whether it was given because its topic retained it, outside the order of positions; not when left out. */
+  /** Whether the event was given as a retained event, outside the order of positions; false when left out. */
   readonly isRetained?: boolean | undefined;
-  /** The text of the shared filter whose share gave it, outside the order of positions; undefined for none. */
+  /** The `$share/…` filter for which the event was given, outside the order of positions; undefined for none. */
   readonly share?: TopicFilter | undefined;
-  /** How often the peer has rejected it, over all connections; 0 when left out. */
+  /** How often the peer has rejected the event, over all connections; 0 when left out. */
   readonly rejections?: number | undefined;
 }
 
-/** Whether an event was given beside the stream of the session's own filters, and so has no part in its cursor. */
+/** Whether an event is beside the stream of the session's own filters (retained, or from a share), so that the cursor ignores it. */
 export function isBeside({ isRetained, share }: Pick<InFlight, "isRetained" | "share">): boolean {
   return isRetained === true || share !== undefined;
 }
 
 /**
- * The events that a peer has and has not acknowledged, in the order of their positions, but for those beside its stream. What it acknowledges
- * out of order does not hold back the rest; the lowest position bounds the cursor. Those beside the stream do not: they are found by their places.
+ * The events that a peer has not acknowledged, in the order in which they were given. The peer may acknowledge in any order. Events of the
+ * session's stream ascend by position, and the lowest one bounds the cursor. Events beside the stream do not: the session stores their positions.
  */
 export class DeliveryWindow {
   readonly #entries = new LazyMap<Ticket, InFlight>();
@@ -44,7 +44,7 @@ export class DeliveryWindow {
     return this.#entries.size;
   }
 
-  /** Position of the oldest event that the peer may have to get again; undefined for none. */
+  /** Position of the oldest event of the stream that the peer may have to get again; undefined for none. */
   get lowest(): Position | undefined {
     for (const entry of this.#entries.values()) {
       if (!isBeside(entry) && entry.state === "given") return entry.position;
@@ -52,12 +52,12 @@ export class DeliveryWindow {
     return undefined;
   }
 
-  /** The newest ticket that was given; the next ones come after it. */
+  /** The newest ticket; the next one comes after it. */
   get lastTicket(): Ticket {
     return this.#lastTicket;
   }
 
-  /** Restores a window from its entries in ascending position. */
+  /** Restores a window from its {@link entries}, in their order. */
   static from(entries: Iterable<InFlight>, lastTicket: Ticket): DeliveryWindow {
     const window = new DeliveryWindow();
     for (const entry of entries) window.#entries.set(entry.ticket, entry);
@@ -65,7 +65,7 @@ export class DeliveryWindow {
     return window;
   }
 
-  /** Those in flight, in the order in which they were given. */
+  /** The events in flight, in the order in which they were given. */
   get entries(): Iterable<InFlight> {
     return this.#entries.values();
   }
@@ -80,14 +80,14 @@ export class DeliveryWindow {
     return this.#entries.get(ticket);
   }
 
-  /** Takes an event in, which must come after all that came before unless it is beside the stream, and numbers it. Asserts that a ticket is free. */
+  /** Adds an event and returns its ticket. An event of the stream must come after all earlier ones. @throws RangeError if no ticket is free. */
   give({ position, topic, qos, isRetained, share }: Omit<InFlight, "ticket" | "state">): Ticket {
     const ticket = this.#nextTicket();
     this.#entries.set(ticket, { ticket, position, topic, qos, state: "given", isRetained, share });
     return ticket;
   }
 
-  /** The peer has the event. Answers whether the ticket was in flight. */
+  /** Notes that the peer has the event. Returns whether the ticket was in flight. */
   receive(ticket: Ticket): boolean {
     const entry = this.#entries.get(ticket);
     if (entry === undefined) return false;
@@ -95,12 +95,12 @@ export class DeliveryWindow {
     return true;
   }
 
-  /** Answers whether the ticket was in flight. */
+  /** Removes the event. Returns whether the ticket was in flight. */
   acknowledge(ticket: Ticket): boolean {
     return this.#entries.delete(ticket);
   }
 
-  /** The peer could not use the event. Answers how often it has rejected it by now; undefined if the ticket was not in flight. */
+  /** Notes that the peer rejected the event. Returns how often it has done so; undefined if the ticket was not in flight. */
   reject(ticket: Ticket): number | undefined {
     const entry = this.#entries.get(ticket);
     if (entry === undefined) return undefined;
@@ -116,8 +116,8 @@ export class DeliveryWindow {
   }
 
   /**
-   * Forgets what lies after `to`, and what lies after `besideTo` beside the stream: the chain took it back. A peer may keep a ticket of QoS 2 until its
-   * release, and would take the next event with that ticket for a repeat, so the release is still to come.
+   * Removes the events after `to`, and those beside the stream after `besideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
+   * `received`: the peer may keep its ticket until the release, and would take a new event with that ticket for a repeat.
    */
   rollBack(to: Position, besideTo = to): void {
     for (const entry of this.#entries.values()) {

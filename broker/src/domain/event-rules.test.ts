@@ -9,19 +9,23 @@ function event(contentBytes: number, extensions: Extensions = []): EventPayload 
 }
 
 test.each<readonly [string, EventPayload, RegExp | undefined]>([
-  ["the longest content", event(262_144), undefined],
-  ["a content of one byte more", event(262_145), /event 0 .* content of 262145 bytes, at most 262144/],
-  ["the longest extensions", event(1, [["svc-a", "a".repeat(16_379)]]), undefined],
-  ["extensions of one byte more, in UTF-8", event(1, [["svc-é", "a".repeat(16_379)]]), /extensions of 16385 bytes/],
-  ["a key equal to the prefix", event(1, [["svc-", ""]]), undefined],
-  ["a key without the prefix", event(1, [["a", ""]]), /does not begin with svc-/],
-])("rules of every broker: %s", (_, one, breach) => {
+  ["accept the longest content", event(262_144), undefined],
+  ["refuse a content of one byte more", event(262_145), /event 0 .* content of 262145 bytes, at most 262144/],
+  ["accept the longest extensions", event(1, [["svc-a", "a".repeat(16_379)]]), undefined],
+  [
+    "refuse extensions of one byte more in UTF-8",
+    event(1, [["svc-é", "a".repeat(16_379)]]),
+    /extensions of 16385 bytes/,
+  ],
+  ["accept a key equal to the prefix", event(1, [["svc-", ""]]), undefined],
+  ["refuse a key without the prefix", event(1, [["a", ""]]), /does not begin with svc-/],
+])("the rules of every broker %s", (_, one, breach) => {
   const found = findBreach({ events: [one], bytes: 300_000 }, commonEventRules);
   if (breach === undefined) expect(found).toBeUndefined();
   else expect(found).toMatch(breach);
 });
 
-test("limits the whole batch", () => {
+test("refuses a batch of one byte more than the limit", () => {
   const { batchBytesMax: bytes } = commonEventRules;
   expect(findBreach({ events: [event(1)], bytes }, commonEventRules)).toBeUndefined();
   expect(findBreach({ events: [event(1)], bytes: bytes + 1 }, commonEventRules)).toMatch(/batch of 1048577 bytes/);

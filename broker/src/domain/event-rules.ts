@@ -1,17 +1,17 @@
 import type { EventPayload, Extensions } from "./event.ts";
 
-/** Limits for the events of a batch on the chain, whoever wrote it. */
+/** Limits for the events of a batch on the chain, whoever published it. */
 export interface EventRules {
   readonly contentBytesMax: number;
   /** UTF-8 bytes of all keys and values of an event. */
   readonly extensionsBytesMax: number;
   /** Bytes of the encoded list. */
   readonly batchBytesMax: number;
-  /** Every extension key must begin with one of them. */
+  /** Every extension key must begin with one of these prefixes. */
   readonly keyPrefixes: readonly string[];
 }
 
-/** Minimum that every broker reads, whatever its settings, so that brokers that share a topic agree on these events. */
+/** Every broker reads events within these limits, whatever its settings, so that brokers that share a topic agree on them. */
 export const commonEventRules: EventRules = {
   contentBytesMax: 262_144,
   extensionsBytesMax: 16_384,
@@ -19,7 +19,7 @@ export const commonEventRules: EventRules = {
   keyPrefixes: ["svc-"],
 };
 
-/** The rules of a broker that may publish events within `own`: it reads those too. */
+/** The rules by which a broker reads: its own limits for publishing, but no less than {@link commonEventRules}. */
 export function toEventRules(own: EventRules): EventRules {
   return {
     contentBytesMax: Math.max(own.contentBytesMax, commonEventRules.contentBytesMax),

@@ -8,7 +8,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constantFrom("accepted" as const, "passed" as const, "skipped" as const), at: fc.nat(40) }),
 );
 
-it("the prefix is what ended before the oldest that has not, each once, after any steps", () => {
+it("takePrefix returns each event once, as soon as that event and all older ones have ended", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
       const window = new EventWindow();

@@ -1,6 +1,6 @@
 import type { Position } from "./position.ts";
 
-/** How an event ended: its receiver accepted it, it was passed without a delivery, or it was skipped because its attempts failed. */
+/** How an event ended: the receiver accepted it, the subscription may not read it (`passed`), or it was skipped because its attempts failed. */
 export type EventEnd = "accepted" | "passed" | "skipped";
 
 /** An event of a window. */
@@ -9,18 +9,18 @@ export interface WindowEntry {
   end: EventEnd | undefined;
 }
 
-/** What the oldest events of a window came to, which all ended. */
+/** The oldest events of a window, all of which have ended. */
 export interface EndedPrefix<Entry = unknown> {
-  /** Position of the newest of them. */
+  /** Position of the newest of these events. */
   readonly upTo: Position;
-  /** Number of those that were accepted. */
+  /** Number of accepted events. */
   readonly accepted: number;
-  /** Those that were skipped. */
+  /** The skipped events. */
   readonly skipped: readonly Entry[];
 }
 
 /**
- * Events that were taken in ascending position and end in any order. The cursor follows {@link takePrefix}, so it never passes an event that has not
+ * Events that are added in ascending position and end in any order. The cursor follows {@link takePrefix}, so it never passes an event that has not
  * ended.
  */
 export class EventWindow<Entry extends WindowEntry = WindowEntry> {
@@ -33,7 +33,7 @@ export class EventWindow<Entry extends WindowEntry = WindowEntry> {
     return this.#entries.length - this.#start;
   }
 
-  /** The oldest event, which has not ended unless {@link takePrefix} is due; undefined for none. */
+  /** The oldest event; undefined for none. After {@link takePrefix} it is one that has not ended. */
   get oldest(): Entry | undefined {
     return this.#entries[this.#start];
   }
@@ -47,7 +47,7 @@ export class EventWindow<Entry extends WindowEntry = WindowEntry> {
     this.#entries.push(entry);
   }
 
-  /** Removes the oldest events that have ended; undefined for none. */
+  /** Removes and summarises the events before the first one that has not ended; undefined for none. */
   takePrefix(): EndedPrefix<Entry> | undefined {
     let [upTo, accepted]: [Position | undefined, number] = [undefined, 0];
     const skipped: Entry[] = [];

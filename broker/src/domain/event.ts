@@ -11,7 +11,7 @@ export interface EventPayload {
   readonly extensions: Extensions;
 }
 
-/** An event with its place. `sequence` counts from 1 in its topic; 0 stands for an event that is committed nowhere. */
+/** An event with its place. `sequence` counts from 1 in its topic; it is 0 for an event that is not on the chain. */
 export interface Event extends EventPayload {
   readonly topic: TopicName;
   readonly sequence: number;
@@ -21,7 +21,7 @@ export interface Event extends EventPayload {
   readonly batch?: EventBatch;
 }
 
-/** An event that reaches those who are connected, and is committed nowhere. It counts as later than every event of the index. */
+/** An event that is not on the chain and reaches only sessions that are connected now. Its position is after every event of the index. */
 export function toPassingEvent(topic: TopicName, payload: EventPayload): Event {
   return { topic, ...payload, sequence: 0, blockNumber: 0, position: endOfBlock(blockNumberMax) };
 }
@@ -41,13 +41,13 @@ export interface EventBatch {
   readonly firstPosition: Position;
   readonly count: number;
   readonly blockNumber: number;
-  /** The transaction that committed it, and the index of its log in the block. */
+  /** The transaction that committed the batch, and the index of the batch's log in the block. */
   readonly transactionHash: Hash;
   readonly logIndex: number;
   /** The publisher: the account that called the registry. */
   readonly publisher: Address;
   readonly events: Uint8Array;
-  /** Set where the store has dropped its copy of `events`, which is empty then. */
+  /** Set if the store has dropped its copy of the events; `events` is then empty. */
   readonly dropped?: DroppedEvents;
 }
 
@@ -56,9 +56,9 @@ export function eventBytesOf({ events, dropped }: Pick<EventBatch, "events" | "d
   return dropped?.byteCount ?? events.byteLength;
 }
 
-/** How the events that a store has dropped can be recognised. */
+/** Length and checksum of events that a store has dropped, to check a copy that another source returns. */
 export interface DroppedEvents {
   readonly byteCount: number;
-  /** See checksumOfBytes. */
+  /** The result of checksumOfBytes. */
   readonly checksum: number;
 }

@@ -1,8 +1,8 @@
 import { isPattern, type TopicFilter, toLevels } from "./topic-filter.ts";
 
 /**
- * Whether every topic that `inner` matches is matched by `outer` (MQTT 5.0, section 4.7). Exact for topic names as INTERFACE.md has them; only
- * their greatest length is left out. A filter that matches no topic is covered by every other.
+ * Whether `outer` matches every topic that `inner` matches (MQTT 5.0, section 4.7). Exact for valid topic names, except that it ignores their
+ * maximum length. Every filter covers a filter that matches no topic.
  */
 export function coversFilter(outer: TopicFilter, inner: TopicFilter): boolean {
   if (matchesNothing(inner)) return true;
@@ -11,7 +11,7 @@ export function coversFilter(outer: TopicFilter, inner: TopicFilter): boolean {
   return coversLevels(normalised(outer), normalised(inner));
 }
 
-/** Whether some topic is matched by both filters. Exact as {@link coversFilter} is. */
+/** Whether some topic matches both filters; as exact as {@link coversFilter}. */
 export function overlapsFilter(one: TopicFilter, other: TopicFilter): boolean {
   if (matchesNothing(one) || matchesNothing(other)) return false;
   if ((startsWild(one) && other.startsWith("$")) || (startsWild(other) && one.startsWith("$"))) return false;
@@ -23,12 +23,12 @@ function matchesNothing(filter: TopicFilter): boolean {
   return filter.endsWith("/");
 }
 
-/** Such a filter matches no topic that begins with `$` (section 4.7.2). */
+/** A filter with a leading wildcard matches no topic that begins with `$` (MQTT 5.0, section 4.7.2). */
 function startsWild(filter: TopicFilter): boolean {
   return filter.startsWith("+") || filter.startsWith("#");
 }
 
-/** `#` also matches its parent. Where that is no topic name, the filter is written as `+/#`, which says the same without a parent. */
+/** `#` also matches its parent. If the parent is not a topic name, `+/#` replaces `#`: it matches the same topics and has no such parent. */
 function normalised(filter: TopicFilter): readonly string[] {
   const levels = toLevels(filter);
   if (!isPattern(filter) || levels.at(-1) !== "#") return levels;

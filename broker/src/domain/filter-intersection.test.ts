@@ -10,16 +10,17 @@ function textsOf(levels: readonly string[]): readonly string[] {
 }
 
 const filters = textsOf(["a", "$a", "", "+", "#"]).filter(isTopicFilter);
-const topics = textsOf(["a", "b", "$a", ""]) as TopicName[]; // Also some that no topic can have.
+const topics = textsOf(["a", "b", "$a", ""]) as TopicName[]; // Some are not valid topic names.
 
-it("the intersection of two filters matches a topic exactly where both do", () => {
+it("the intersection of two filters matches exactly the topics that both filters match", () => {
   let common = 0;
   for (const left of filters) {
     for (const right of filters) {
       const both = intersectFilters(left, right);
       const matched = topics.filter((topic) => both !== undefined && matchesFilter(both, topic));
       const expected = topics.filter((topic) => matchesFilter(left, topic) && matchesFilter(right, topic));
-      if (matched.join() !== expected.join()) throw new Error(`"${left}" and "${right}" have not "${both}"`);
+      if (matched.join() !== expected.join())
+        throw new Error(`"${both}" is not the intersection of "${left}" and "${right}"`);
       common += expected.length;
     }
   }

@@ -1,11 +1,11 @@
 import { type TopicFilter, toLevels } from "./topic-filter.ts";
 
-/** The filter that matches exactly the topics which both filters match; undefined where there are none. Its length may exceed that of a filter which a subscriber may give. */
+/** The filter that matches exactly the topics that both filters match; undefined if there are none. It may be too long for `parseTopicFilter`. */
 export function intersectFilters(left: TopicFilter, right: TopicFilter): TopicFilter | undefined {
   // A wildcard on the first level does not match topics that begin with `$` (MQTT 5.0, section 4.7.2).
   if (left.startsWith("$") !== right.startsWith("$")) return undefined;
   const levels = intersectLevels(toLevels(left), toLevels(right));
-  return levels && (levels.join("/") as TopicFilter); // A valid filter: each wildcard stands where one of the given filters has it.
+  return levels && (levels.join("/") as TopicFilter); // A valid filter: each wildcard comes from the same level of a given filter.
 }
 
 function intersectLevels(left: readonly string[], right: readonly string[]): readonly string[] | undefined {

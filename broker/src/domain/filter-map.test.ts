@@ -5,7 +5,7 @@ import { FilterMap } from "./filter-map.ts";
 import { parseTopicFilter, type TopicFilter } from "./topic-filter.ts";
 import { parseTopicName, topicCharactersMax } from "./topic-name.ts";
 
-/** Filters of as many levels as fit, which share none with each other. */
+/** Filters with as many levels as fit. No two have the same first level. */
 function deepFilters(count: number, end: string): readonly TopicFilter[] {
   return Array.from({ length: count }, (_, index) => {
     const levels = "/a".repeat(topicCharactersMax / 2 - 5);
@@ -16,7 +16,7 @@ function deepFilters(count: number, end: string): readonly TopicFilter[] {
 /** Bytes of the heap that stay in use after `work`. */
 function keptBytes(work: () => void): number {
   setFlagsFromString("--expose-gc");
-  const collectGarbage = runInNewContext("gc") as () => void; // the flag makes it
+  const collectGarbage = runInNewContext("gc") as () => void; // --expose-gc defines it
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   work();
@@ -24,19 +24,22 @@ function keptBytes(work: () => void): number {
   return process.memoryUsage().heapUsed - before;
 }
 
-it.each(["", "/+", "/#"])("takes memory for the length of filters, not for their levels: %j", (end) => {
-  const filters = deepFilters(2_000, end);
-  const map = new FilterMap<number>();
-  const kept = keptBytes(() => {
-    for (const [index, filter] of filters.entries()) map.set(filter, index);
-  });
-  expect(kept).toBeLessThan(filters.length * 1_000); // with a map for each level, 50 times as much
-  for (const [index, filter] of filters.entries()) {
-    expect(map.matching(parseTopicName(filter.replace(/[+#]/, "b")))).toEqual([index]);
-  }
-});
+it.each(["", "/+", "/#"])(
+  "needs memory for the length of filters, not for their number of levels: filters ending in %j",
+  (end) => {
+    const filters = deepFilters(2_000, end);
+    const map = new FilterMap<number>();
+    const kept = keptBytes(() => {
+      for (const [index, filter] of filters.entries()) map.set(filter, index);
+    });
+    expect(kept).toBeLessThan(filters.length * 1_000); // with a map for each level, 50 times as much
+    for (const [index, filter] of filters.entries()) {
+      expect(map.matching(parseTopicName(filter.replace(/[+#]/, "b")))).toEqual([index]);
+    }
+  },
+);
 
-it("gives back the memory of filters that left", () => {
+it("frees the memory of removed filters", () => {
   const kept = deepFilters(300, "/#");
   const map = new FilterMap<string>();
   for (const filter of kept) map.set(filter, filter);
@@ -51,7 +54,7 @@ it("gives back the memory of filters that left", () => {
   for (const filter of kept) expect(map.matching(parseTopicName(filter.replace("#", "b")))).toEqual([filter]);
 });
 
-it("stops where it has looked at as many levels as it may, also within branches of many levels", () => {
+it("stops matching after levelsMax levels, also within branches of many levels", () => {
   const tail = "/a".repeat(50);
   const map = new FilterMap<number>();
   for (let bits = 0; bits < 1_024; bits += 1) {

@@ -3,19 +3,19 @@ import { type LevelBound, PatternTrie } from "./pattern-trie.ts";
 import { isPattern, type TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
-/** How filters are matched with one topic, and their values given. */
+/** Options of {@link FilterMap.match}. */
 interface ValueMatching<T> extends LevelBound {
   readonly onMatch: (value: T, filter: TopicFilter) => void;
 }
 
 /**
- * Values by topic filter, found by topic name too. A filter takes memory in proportion to its length, not to its levels; a name is found without a look
- * at other names. Matches like `matchesFilter`.
+ * Values by topic filter, found by topic name too. A filter takes memory in proportion to its length, not to its levels. A search by name does not
+ * look at other names. Matches like `matchesFilter`.
  */
 export class FilterMap<T> {
   /** In the order in which they were added. */
   readonly #values = new LazyMap<TopicFilter, T>();
-  /** Made with the first one: most sessions have none. */
+  /** Created with the first pattern: most sessions have none. */
   #patterns: PatternTrie | undefined;
 
   get size(): number {
@@ -34,7 +34,7 @@ export class FilterMap<T> {
     return this.#values.values();
   }
 
-  /** Adds a value, or replaces that of the same filter. */
+  /** Adds the value of a filter, or replaces it. */
   set(filter: TopicFilter, value: T): void {
     if (isPattern(filter) && !this.#values.has(filter)) {
       this.#patterns ??= new PatternTrie();
@@ -43,7 +43,7 @@ export class FilterMap<T> {
     this.#values.set(filter, value);
   }
 
-  /** Answers whether there was a value. */
+  /** Removes a filter. Returns whether it had a value. */
   delete(filter: TopicFilter): boolean {
     if (!this.#values.delete(filter)) return false;
     if (isPattern(filter)) this.#patterns?.remove(filter);
@@ -58,8 +58,8 @@ export class FilterMap<T> {
   }
 
   /**
-   * Calls back with the value of every filter that matches, unless it stops before. Answers how many levels of patterns it looked at: patterns that
-   * match the first levels alone take time too.
+   * Calls `onMatch` with the value of every filter that matches, until `levelsMax` stops it. Returns how many levels of patterns it looked at:
+   * patterns that match only the first levels take time too.
    */
   match(topic: TopicName, { onMatch, levelsMax }: ValueMatching<T>): number {
     const give = (filter: TopicFilter): void => {

@@ -9,7 +9,7 @@ export const defaultGroupId = "1" as GroupId; // This literal passes parseGroupI
 /** Longest groupId, in characters. */
 export const groupIdCharactersMax = 64;
 
-/** The groupId that a call means, unchecked: a blank one counts as left out. */
+/** The groupId that a call means, unchecked: a blank text counts as left out. */
 export function orDefaultGroup(text: string | undefined, defaultId: GroupId): string {
   return text === undefined || text.trim() === "" ? defaultId : text;
 }

@@ -1,9 +1,9 @@
 import { isPattern, matchesFilter, type TopicFilter } from "./topic-filter.ts";
 import { parseTopicName, type TopicName } from "./topic-name.ts";
 
-/** The topics whose events some subscription wants. */
+/** The topics whose events a subscription wants. */
 export interface Interest {
-  /** The one topic that they can be of; undefined where there may be several. */
+  /** The topic, if there can be only one; else undefined. */
   readonly only: TopicName | undefined;
   includes(topic: TopicName): boolean;
 }

@@ -1,6 +1,6 @@
 import type { TopicName } from "./topic-name.ts";
 
-/** Names from `from` on that come before `before`, in the order of their characters' codes. */
+/** Names from `from` up to, but not including, `before`, in the order of their character codes. */
 export interface NameRange {
   readonly from: string;
   readonly before: string;

@@ -6,12 +6,12 @@ export interface ClusterNode {
   readonly id: NodeId;
   /** Address for clients, host:port; unique in the cluster. */
   readonly address: string;
-  /** When it joined, in milliseconds since the epoch, by the coordinator's clock. */
+  /** When the node joined, in milliseconds since the epoch, by the coordinator's clock. */
   readonly joinedAt: number;
 }
 
 /** A node that wants to become a member. */
 export interface JoiningNode extends Pick<ClusterNode, "id" | "address"> {
-  /** Earlier memberships of the same node. The node has stopped using them; joining removes one that is still a member with its address. */
+  /** Earlier memberships of the same node, which it no longer uses. Joining removes the one among them that still holds its address. */
   readonly replaces?: readonly NodeId[];
 }

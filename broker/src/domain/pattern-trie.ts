@@ -1,23 +1,23 @@
 import { endOfLevel, type FilterPart, type TopicFilter, type TopicWalk, walkLevels } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
-/** One or more levels that patterns share. The text is one of a pattern that has or had them. */
+/** One or more levels that patterns share: `start` to before `end` in `text`, which is a pattern that has or had these levels. */
 interface Branch extends FilterPart {
   text: string;
   end: number;
   /** The pattern that ends here; undefined if none does. */
   pattern: TopicFilter | undefined;
-  /** By the first level of each; undefined for none. */
+  /** The branches below, by their first level; undefined for none. */
   below: Map<string, Branch> | undefined;
 }
 
-/** How much matching may look at. */
+/** Limit for the work of one match. */
 export interface LevelBound {
-  /** Matching stops when it has looked at so many levels of patterns, or at fewer levels than the topic has beyond that. */
+  /** Matching stops once it has looked at this many levels of patterns, or at a few more: fewer than the topic has levels. */
   readonly levelsMax: number;
 }
 
-/** How patterns are matched with one topic. */
+/** Options of {@link PatternTrie.match}. */
 interface Matching extends LevelBound {
   readonly onMatch: (pattern: TopicFilter) => void;
 }
@@ -36,7 +36,7 @@ interface Place {
 export class PatternTrie {
   readonly #root: Branch = { text: "", start: 0, end: 0, pattern: undefined, below: undefined };
 
-  /** Adds a pattern that is not there. */
+  /** Adds a pattern, which must not be in the trie. */
   add(pattern: TopicFilter): void {
     let branch = this.#root;
     for (let start = 0; ; ) {
@@ -58,7 +58,7 @@ export class PatternTrie {
     }
   }
 
-  /** Removes a pattern that is there. */
+  /** Removes a pattern. @throws Error if it is not in the trie. */
   remove(pattern: TopicFilter): void {
     let above = this.#root;
     for (let start = 0; ; ) {
@@ -73,7 +73,7 @@ export class PatternTrie {
     }
   }
 
-  /** Calls back with every pattern that matches, unless it stops before. Answers how many levels of patterns it looked at: some lead to no match. */
+  /** Calls `onMatch` with every pattern that matches, until `levelsMax` stops it. Returns how many levels of patterns it looked at. */
   match(topic: TopicName, { onMatch, levelsMax }: Matching): number {
     const walk = { topic, levels: 0, onMatch, levelsMax };
     const place = { walk, at: 0 };
@@ -117,7 +117,7 @@ function levelAt(text: string, start: number): string {
   return text.slice(start, endOfLevel(text, start));
 }
 
-/** Where the last level ends that the branch shares with the pattern. The levels before the branch and its first one are the same. */
+/** Offset where the last level ends that the branch and the pattern share. The caller has compared all levels up to the branch's first. */
 function endOfShared({ text, start, end }: Branch, pattern: string): number {
   for (let from = start; ; ) {
     const to = endOfLevel(text, from);
@@ -127,7 +127,7 @@ function endOfShared({ text, start, end }: Branch, pattern: string): number {
   }
 }
 
-/** Ends the branch after a level; the others go into a branch below. */
+/** Ends the branch at offset `at`; its other levels go into a branch below. */
 function split(branch: Branch, at: number): void {
   const { text, end, pattern, below } = branch;
   const lower = { text, start: at + 1, end, pattern, below };
@@ -136,7 +136,7 @@ function split(branch: Branch, at: number): void {
   branch.below = new Map([[levelAt(text, lower.start), lower]]);
 }
 
-/** Joins a branch at which no pattern ends with the one below, if that is the only one. */
+/** Joins a branch with the only branch below it, unless a pattern ends at the branch or there are several below. */
 function joinOnly(branch: Branch): void {
   const [lower, other] = branch.below?.values() ?? [];
   if (branch.pattern !== undefined || lower === undefined || other !== undefined) return;

@@ -1,6 +1,6 @@
 import type { Position } from "./position.ts";
 
-/** Events after a place. */
+/** The events after a position. */
 export interface PendingEvents {
   readonly count: number;
   /** Position of the first of them; undefined if there are none. */

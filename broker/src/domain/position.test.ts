@@ -43,7 +43,7 @@ describe("position", () => {
     expect(() => toPosition(block, index)).toThrow(RangeError);
   });
 
-  it("refuses to leave its block, or the chain", () => {
+  it("refuses to advance out of its block, or to step back before the first position", () => {
     expect(() => advance(endOfBlock(3), 1)).toThrow(RangeError);
     expect(() => before(positionZero)).toThrow(RangeError);
   });

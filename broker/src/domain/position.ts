@@ -7,10 +7,10 @@ export const eventsPerBlockMax = 2 ** 20;
 /** Highest block number that a position can contain: 2^33 - 1. */
 export const blockNumberMax = 2 ** 33 - 1;
 
-/** Before every event. */
+/** The position before every event. */
 export const positionZero = toPosition(0, 0);
 
-/** Combines a block number and an index in that block. Asserts both bounds. */
+/** Combines a block number and an index in that block. @throws RangeError if one of them is out of bounds. */
 export function toPosition(blockNumber: number, index: number): Position {
   if (!Number.isInteger(blockNumber) || blockNumber < 0 || blockNumber > blockNumberMax) {
     throw new RangeError(`block number ${blockNumber} is outside 0…${blockNumberMax}`);
@@ -31,12 +31,12 @@ export function blockOf(position: Position): number {
   return Math.floor(position / eventsPerBlockMax);
 }
 
-/** The position `count` places later, in the same block. */
+/** The position `count` places later. @throws RangeError if that is not in the same block. */
 export function advance(position: Position, count: number): Position {
   return toPosition(blockOf(position), (position % eventsPerBlockMax) + count);
 }
 
-/** The position just before, which may be the end of the previous block. Asserts that there is one. */
+/** The position just before, which may be the end of the previous block. @throws RangeError if there is none. */
 export function before(position: Position): Position {
   return fromStored(position - 1);
 }
@@ -51,7 +51,7 @@ export function maxOf(left: Position, right: Position): Position {
   return left > right ? left : right;
 }
 
-/** Converts a stored integer back to a position; asserts that it is one. */
+/** Converts a stored integer back to a position. @throws RangeError if it is none. */
 export function fromStored(value: number): Position {
   return toPosition(Math.floor(value / eventsPerBlockMax), value % eventsPerBlockMax);
 }

@@ -1,12 +1,12 @@
-/** What a tenant or a principal may use. What is left out is not bounded. Rates and connections count at each node. */
+/** Limits for a tenant or a principal; a limit that is left out does not apply. Each node counts rates and connections for itself. */
 export interface Quota {
-  /** Events, counted over any second; as many may come at once. */
+  /** Events published in any second; all of them may come at once. */
   readonly publishesPerSecond?: number | undefined;
-  /** Bytes of contents and extensions of these events. */
+  /** Bytes of contents and extensions published in any second. */
   readonly bytesPerSecond?: number | undefined;
-  /** Connections of MQTT and STOMP that are open at once. */
+  /** Connections of MQTT and STOMP that are open at the same time. */
   readonly connections?: number | undefined;
-  /** Attempts of callbacks, counted over any second; as many may be made at once. */
+  /** Callback attempts in any second; all of them may be made at once. */
   readonly callbacksPerSecond?: number | undefined;
   /** Hosts that callbacks go to. */
   readonly callbackHosts?: number | undefined;
@@ -16,13 +16,13 @@ export interface Quota {
   readonly sessions?: number | undefined;
 }
 
-/** What a tenant may use. */
+/** Limits for a tenant. */
 export interface TenantQuota extends Quota {
   /** Topics whose names begin with the tenant and a slash. */
   readonly topics?: number | undefined;
 }
 
-/** Quotas by name; `*` for each whose name is not there. */
+/** Quotas by name; {@link everyOther} is the key for all other names. */
 export interface QuotaTable {
   readonly tenants: Readonly<Record<string, TenantQuota>>;
   /** By `tenant/name`, or the name of a principal without a tenant. */
@@ -32,7 +32,7 @@ export interface QuotaTable {
 /** Stands for every name that has no quota of its own. */
 export const everyOther = "*";
 
-/** What is counted by rows of the store. */
+/** What a quota limits by counting rows of the store. */
 export type StoredThing = "subscriptions" | "callbackHosts" | "sessions";
 
 /** How many rows an owner, or all owners of a tenant together, may have. */
@@ -43,19 +43,19 @@ export interface StoredQuota {
   readonly max: number;
 }
 
-/** A row that was not written: there would be more than a quota allows. */
+/** Answer of a store that did not write a row because a quota would be exceeded. */
 export interface OverQuota {
   readonly status: "over-quota";
   readonly quota: StoredQuota;
 }
 
-/** The tenant of an owner; undefined for none. */
+/** The tenant of an owner; undefined for an owner without a tenant. */
 export function tenantOf(owner: string): string | undefined {
   const end = owner.indexOf("/");
   return end === -1 ? undefined : owner.slice(0, end);
 }
 
-/** Whether a quota counts what somebody owns. */
+/** Whether a quota counts the rows of an owner. */
 export function countsFor({ of, name }: Pick<StoredQuota, "of" | "name">, owner: string | undefined): boolean {
   if (owner === undefined) return false;
   return of === "principal" ? owner === name : owner.startsWith(`${name}/`);

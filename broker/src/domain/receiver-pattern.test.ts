@@ -18,7 +18,7 @@ test.each([
   ["http://*.example.org:8080", "http://a.example.org:8080/", true],
   ["127.0.0.1", "http://127.0.0.1:9999/", true],
   ["[::1]", "http://[::1]:9999/", true],
-])("%s and %s: %s", (pattern, url, isMatch) => {
+])("the pattern %s matches %s: %s", (pattern, url, isMatch) => {
   expect(findReceiverRule(pattern)?.(new URL(url))).toBe(isMatch);
 });
 

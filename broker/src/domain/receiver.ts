@@ -1,7 +1,7 @@
-/** Stands for what is not shown. */
+/** Replaces a value that is not shown. */
 const hidden = "hidden";
 
-/** A callback address without what is most often a secret: user name, password, fragment, and the values of its query. */
+/** A callback address without the parts that may be secret: user name, password, fragment, and the values of its query. */
 export function withoutSecrets(url: string): string {
   if (!URL.canParse(url)) return "";
   const { origin, pathname, searchParams } = new URL(url);

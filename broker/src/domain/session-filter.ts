@@ -1,31 +1,31 @@
 import type { Event } from "./event.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 
-/** How often an event may come: at most once, at least once, exactly once. */
+/** Quality of service: 0 delivers an event at most once, 1 at least once, 2 exactly once. */
 export type QoS = 0 | 1 | 2;
 
-/** Filters of one session. */
+/** Maximum number of filters of one session. */
 export const sessionFiltersMax = 1_000;
 
 /** A filter of a session, and how its events are sent. */
 export interface SessionFilter {
   readonly filter: TopicFilter;
   readonly qos: QoS;
-  /** Leaves out what the session itself published. */
+  /** Leaves out events that the session itself published. */
   readonly isNoLocal: boolean;
   /** Whether the mark of a retained event is passed on (MQTT 5.0, section 3.8.3.1). */
   readonly isRetainAsPublished: boolean;
   /** When the filter receives retained events: at each subscribe, or only at the first. Never if undefined. */
   readonly retained?: "always" | "if-new" | undefined;
-  /** Sent with each event that the filter matches, if defined. */
+  /** Identifier to send with each event that the filter matches; undefined for none. */
   readonly identifier: number | undefined;
 }
 
-/** Extensions, behind the extension prefix, by which an event says how it was published. */
+/** Extension keys, without the extension prefix, that record how an event was published. */
 export const sessionMarks = {
-  /** The QoS of the publish; 1 where nothing says otherwise. */
+  /** The QoS of the publish; 1 if the extension is missing. */
   qos: "qos",
-  /** The session that published it. */
+  /** The session that published the event. */
   origin: "origin",
   /** When the event expires, in milliseconds since the epoch. */
   expiresAt: "expires-at",

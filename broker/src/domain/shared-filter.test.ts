@@ -18,7 +18,7 @@ it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$shar
   expect(() => parseSharedFilter(text)).toThrow(expect.objectContaining({ code: 100109 }));
 });
 
-it("refuses a share without a filter, or with a wrong one", () => {
+it("refuses a share without a filter, or with a malformed filter", () => {
   expect(() => parseSharedFilter("$share/a/")).toThrow(expect.objectContaining({ code: 100103 }));
   expect(() => parseSharedFilter("$share/a/b#")).toThrow(expect.objectContaining({ code: 100109 }));
 });

@@ -10,7 +10,7 @@ const symmetric = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 1).toS
 describe("a rotation", () => {
   const until = 1_000;
 
-  it("has two valid secrets until its time, the newer one first", () => {
+  it("has two valid secrets until it ends, the newer one first", () => {
     const text = rotateSecret("old", "new", { until });
     expect(validSecrets(text, until - 1)).toEqual(["new", "old"]);
     expect(validSecrets(text, until)).toEqual(["new"]);
@@ -22,7 +22,7 @@ describe("a rotation", () => {
     expect(validSecrets(text, 0)).toEqual(["third", "second"]);
   });
 
-  it("goes on where the newer secret is given again", () => {
+  it("changes nothing if the current secret is given again", () => {
     const text = rotateSecret("old", "new", { until });
     expect(rotateSecret(text, "new", { until: 9_000 })).toBe(text);
     expect(rotateSecret("old", "old", { until })).toBe("old");
@@ -33,11 +33,11 @@ it("a secret that does not rotate is the text itself", () => {
   expect(validSecrets("plain", 0)).toEqual(["plain"]);
 });
 
-describe("a secret that is given", () => {
+describe("checkSecret and findPrivateKey", () => {
   const whole = `whsk_${Buffer.concat([seed, Buffer.alloc(32, 9)]).toString("base64")}`;
 
   it.each([symmetric(24), symmetric(25), symmetric(64), toSecret(new Uint8Array(madeSecretBytes)), privateKey, whole])(
-    "may be %s",
+    "accept %s",
     (secret) => {
       checkSecret(secret);
     },
@@ -66,7 +66,7 @@ describe("a secret that is given", () => {
     "whsk_AAAA",
     "whsk_no base64",
     `${privateKey}AAAA`,
-  ])("is refused as %j, with a way to make one and without repeating it", (secret) => {
+  ])("refuse %j with an error that tells how to make a secret and does not repeat it", (secret) => {
     const refusal = ((): unknown => {
       try {
         return checkSecret(secret);
@@ -80,7 +80,7 @@ describe("a secret that is given", () => {
     if (secret.length > 8) expect(details).not.toContain(secret);
   });
 
-  it("as an asymmetric key has 32 bytes, with or without its public key", () => {
+  it("return the 32 bytes of an asymmetric key, with or without its public key", () => {
     for (const key of [privateKey, whole]) expect(findPrivateKey(key)).toEqual(seed);
     expect(findPrivateKey("whsec_AAAA")).toBeUndefined();
   });

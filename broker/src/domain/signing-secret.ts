@@ -3,9 +3,9 @@ import { findPrivateKey, privateKeyPrefix } from "../lib/private-key.ts";
 
 /** The secrets that sign the callbacks of a subscription. */
 export interface SigningSecrets {
-  /** The one that was given last. */
+  /** The newest secret. */
   readonly current: string;
-  /** The one before it: until that time, in milliseconds since the epoch, it signs as well. */
+  /** The secret before it, which signs too until `until`, in milliseconds since the epoch. */
   readonly older?: { readonly secret: string; readonly until: number } | undefined;
 }
 
@@ -15,13 +15,13 @@ export const secretBytesMin = 24;
 /** Most bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
 export const secretBytesMax = 64;
 
-/** Stands in the place of a secret where the broker is to make one. No secret has that form. */
+/** A caller gives this text instead of a secret to have the broker make one. No secret has this form. */
 export const secretToMake = "generate";
 
-/** Bytes of a secret that the broker makes: those of its hash. */
+/** Bytes of a secret that the broker makes: as many as HMAC-SHA256 returns. */
 export const madeSecretBytes = 32;
 
-/** A text with this prefix holds both secrets of a rotation; no secret that is given has it. */
+/** A text with this prefix holds both secrets of a rotation; {@link checkSecret} refuses a secret that begins with it. */
 const rotationPrefix = "whrot_";
 const symmetricPrefix = "whsec_";
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -31,15 +31,15 @@ const forms =
   `Make one: echo "${symmetricPrefix}$(openssl rand -base64 ${madeSecretBytes})"`;
 
 /**
- * Refuses a secret in a form that libraries of Standard Webhooks do not take. A subscription that was made with another one keeps it. The message
- * never contains it. @throws BrokerError 200001.
+ * Refuses a secret in a form that libraries of Standard Webhooks do not accept. Subscriptions keep older secrets of other forms. The message
+ * never contains the secret. @throws BrokerError 200001.
  */
 export function checkSecret(secret: string): void {
   if (isSymmetric(secret) || findPrivateKey(secret) !== undefined) return;
   throw new BrokerError("parameterInvalid", { details: forms });
 }
 
-/** A secret of random bytes. */
+/** Formats random bytes as a symmetric secret. */
 export function toSecret(bytes: Uint8Array): string {
   return symmetricPrefix + Buffer.from(bytes).toString("base64");
 }
@@ -59,13 +59,13 @@ export function readSecrets(text: string): SigningSecrets {
   return JSON.parse(text.slice(rotationPrefix.length)) as SigningSecrets;
 }
 
-/** The secrets that sign at a time, the current one first. */
+/** The secrets that sign at `now`, in milliseconds since the epoch, the current one first. */
 export function validSecrets(text: string, now: number): readonly string[] {
   const { current, older } = readSecrets(text);
   return older !== undefined && now < older.until ? [current, older.secret] : [current];
 }
 
-/** The text to keep for `next`: the secret that was current before signs as well until that time. */
+/** The text to store when `next` becomes the current secret: the previous one signs too until `until`. Unchanged if `next` is current already. */
 export function rotateSecret(text: string, next: string, { until }: { readonly until: number }): string {
   const { current } = readSecrets(text);
   if (current === next) return text;

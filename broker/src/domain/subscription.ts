@@ -5,7 +5,7 @@ import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 
-/** A subscription's identifier: a UUID in lower case; behind `tenant/` where a client of a tenant made it. */
+/** A subscription's identifier: a UUID in lower case, with `tenant/` before it if a client of a tenant made the subscription. */
 export type SubscriptionId = string & { readonly __brand: "SubscriptionId" };
 
 /** Forms of callbacks. */
@@ -15,20 +15,20 @@ export type WebhookFormat = (typeof webhookFormats)[number];
 /** Protocols whose listeners hold a connection, and whose subscriptions the admin listing shows. */
 export type ListedProtocol = "MQTT" | "STOMP";
 
-/** Protocols of sessions. A tail has one for as long as its request lasts. */
+/** Protocols of sessions. A tail has a session for as long as its request lasts. */
 export type SessionProtocol = ListedProtocol | "Tail";
 
 /** Kinds of listener as the admin listing names them. */
 export type InterfaceType = WebhookFormat | ListedProtocol;
 
-/** The broker sends events to a URL, one after the other. */
+/** The broker sends events to a URL. */
 export interface WebhookDelivery {
   readonly kind: "webhook";
   readonly format: WebhookFormat;
   readonly url: string;
   /** Signing secret of the callbacks (Standard Webhooks 1.0), or both secrets of a rotation: see readSecrets. */
   readonly secret: string | undefined;
-  /** Undefined for the usual delivery. */
+  /** Undefined for the default delivery. */
   readonly options?: DeliveryOptions | undefined;
 }
 
@@ -47,11 +47,10 @@ export function interfaceTypeOf(delivery: Delivery): InterfaceType {
 }
 
 /**
- * `suspended`: the broker stopped delivering until somebody subscribes again or an operator resumes it; the cursor stays. `paused`: an operator holds
- * it until an operator resumes it. `locked`: the broker cannot decrypt the secret, and
- * delivers nothing until somebody subscribes again with the secret. `damaged`: the row fails its checksum, so the cursor is unknown; the broker
- * delivers nothing until somebody removes the subscription and creates a new one. Stores never write `locked` and `damaged`; they find them on
- * reading.
+ * `suspended`: the broker stopped delivering until somebody subscribes again or an operator resumes it; the cursor stays. `paused`: an operator
+ * stopped the delivery until an operator resumes it. `locked`: the broker cannot decrypt the secret, and delivers nothing until somebody subscribes
+ * again with the secret. `damaged`: the row fails its checksum, so the cursor is unknown; the broker delivers nothing until somebody removes the
+ * subscription and creates a new one. Stores never write `locked` and `damaged`: they derive them when they read a row.
  */
 export type SubscriptionState = "active" | "suspended" | "paused" | "locked" | "damaged";
 
@@ -62,9 +61,9 @@ export interface Subscription {
   readonly filter: TopicFilter;
   readonly delivery: Delivery;
   readonly state: SubscriptionState;
-  /** Whether an operator holds it, where the state is `locked`: it stays paused when its secret is there again. */
+  /** Whether an operator paused a `locked` subscription: it stays paused when its secret is available again. */
   readonly isPaused?: boolean | undefined;
-  /** Every matching event up to here is acknowledged; none after it. */
+  /** Every matching event up to this position is acknowledged or skipped. */
   readonly cursor: Position;
   /** Matching events acknowledged since the subscription was created. */
   readonly notifiedCount: number;
@@ -79,7 +78,7 @@ export interface Subscription {
   /** The receiver asked for no attempt before this time; 0 unless it did. */
   readonly retryAt: number;
   readonly createdAt: number;
-  /** Who owns it, as `Owner` in engine/access; undefined for one that was made without a credential. */
+  /** The owner, as `Owner` in engine/access; undefined for a subscription that was made without a credential. */
   readonly principal?: string | undefined;
   /**
    * The node that owns the subscription and delivers it. A row may still name a node that is no longer a member (see Coordinator.listNodes).
@@ -87,17 +86,17 @@ export interface Subscription {
    */
   readonly owner: NodeId | undefined;
   /**
-   * Fencing token: changes with each change of the owner, and with each rollback that must stop the owner's writes, and with each change by an
-   * operator. The store refuses writes with any other epoch. Compared for equality only. A single process begins with 0. In a cluster, it starts at random below 2^40 and counts up. The random
-   * start prevents a recreated subscription from reusing an epoch of the removed one.
+   * Fencing token: changes with the owner, with each rollback that must stop the owner's writes, and with each change by an operator. The store
+   * refuses writes with any other epoch. Compared for equality only. A single process begins with 0. In a cluster, the epoch starts at random below
+   * 2^40 and counts up. The random start prevents a recreated subscription from reusing an epoch of the removed one.
    */
   readonly epoch: number;
 }
 
-/** How the event after the cursor has failed. */
+/** How the attempts for the event after the cursor have failed. */
 export type Failure = Pick<Subscription, "failedAttempts" | "failedMs" | "failingSince" | "retryAt">;
 
-/** That of a receiver that works. */
+/** The {@link Failure} of a receiver that works. */
 export const nothingFailed = { failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 } as const;
 
 /** A subscription that a callback worker may deliver. */
@@ -117,13 +116,13 @@ export function parseSubscriptionId(text: string): SubscriptionId {
   return folded as SubscriptionId; // Checked above.
 }
 
-/** An identifier as {@link Subscription} has it: also one of a tenant. @throws BrokerError as {@link parseSubscriptionId}. */
+/** Checks an identifier that may begin with `tenant/`. @throws BrokerError as {@link parseSubscriptionId}. */
 export function parseAnySubscriptionId(text: string): SubscriptionId {
   const end = text.indexOf("/") + 1;
-  return (text.slice(0, end) + parseSubscriptionId(text.slice(end))) as SubscriptionId; // Checked but for the tenant's name.
+  return (text.slice(0, end) + parseSubscriptionId(text.slice(end))) as SubscriptionId; // All but the tenant's name is checked.
 }
 
-/** The identifier as the clients of its tenant know it. */
+/** The identifier without `tenant/`, as the tenant's clients know it. */
 export function toClientsId(id: SubscriptionId): SubscriptionId {
   return id.slice(id.indexOf("/") + 1) as SubscriptionId; // What is left is the UUID.
 }

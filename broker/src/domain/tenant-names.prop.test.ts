@@ -7,7 +7,7 @@ import { TenantNames } from "./tenant-names.ts";
 import { isTopicFilter, matchesFilter, type TopicFilter } from "./topic-filter.ts";
 import { isTopicName, type TopicName } from "./topic-name.ts";
 
-/** Some whose names are prefixes of others, look like what MQTT reserves, or come next in the order of names. */
+/** Some names are prefixes of others, look like names that MQTT reserves, or are next to each other in the order of names. */
 const tenants = ["a", "ab", "b", "share", "tenant", "SYS", "~", "a-b", "a.b"].map((name) => ({
   name,
   names: new TenantNames(name),
@@ -15,7 +15,7 @@ const tenants = ["a", "ab", "b", "share", "tenant", "SYS", "~", "a-b", "a.b"].ma
 
 const levels = ["a", "ab", "b", "share", "tenant", "$a", "$tenant", "$share", "$", "", "~"];
 
-/** Every text of up to so many of the levels. */
+/** Every text of 1 to `depth` parts. */
 function textsOf(parts: readonly string[], depth: number): readonly string[] {
   if (depth === 1) return parts;
   const shorter = textsOf(parts, depth - 1);
@@ -30,20 +30,23 @@ const some = <Item>(items: readonly Item[], each: number): readonly Item[] =>
 const real = (names: TenantNames, topic: TopicName): TopicName => names.toReal(topic) as TopicName;
 const realFilter = (names: TenantNames, filter: TopicFilter): TopicFilter => names.toReal(filter) as TopicFilter;
 
-it.each(tenants)("$name gets back each topic and filter that it wrote, and they are well-formed", ({ names }) => {
-  for (const topic of topics) {
-    expect(isTopicName(names.toReal(topic)) && names.toView(names.toReal(topic))).toBe(topic);
-    expect(isInRanges(real(names, topic), names.ranges)).toBe(true);
-  }
-  for (const filter of filters) {
-    expect(isTopicFilter(names.toReal(filter)) && names.toView(names.toReal(filter))).toBe(filter);
-    const share = `$share/s/${filter}`;
-    expect(names.toViewFilter(names.toRealFilter(share))).toBe(share);
-    expect(eventFilterOf(names.toRealFilter(share) as TopicFilter)).toBe(names.toReal(filter));
-  }
-});
+it.each(tenants)(
+  "the tenant $name gets back each topic and filter that it wrote, and their real names are well-formed",
+  ({ names }) => {
+    for (const topic of topics) {
+      expect(isTopicName(names.toReal(topic)) && names.toView(names.toReal(topic))).toBe(topic);
+      expect(isInRanges(real(names, topic), names.ranges)).toBe(true);
+    }
+    for (const filter of filters) {
+      expect(isTopicFilter(names.toReal(filter)) && names.toView(names.toReal(filter))).toBe(filter);
+      const share = `$share/s/${filter}`;
+      expect(names.toViewFilter(names.toRealFilter(share))).toBe(share);
+      expect(eventFilterOf(names.toRealFilter(share) as TopicFilter)).toBe(names.toReal(filter));
+    }
+  },
+);
 
-it("no topic, filter or share of one tenant is another's, whatever it is called", () => {
+it("no topic, filter or share of one tenant belongs to another tenant", () => {
   for (const one of tenants) {
     const reals = [...topics, ...filters].flatMap((text) => [one.names.toReal(text), one.names.toRealFilter(text)]);
     for (const other of tenants.filter((tenant) => tenant !== one)) {
@@ -52,7 +55,7 @@ it("no topic, filter or share of one tenant is another's, whatever it is called"
   }
 });
 
-it("no filter of a tenant matches a topic of another, and it matches its own as without tenants", () => {
+it("a tenant's filter matches no topic of another tenant, and matches its own topics as without tenants", () => {
   for (const one of tenants) {
     for (const filter of some(filters, 29)) {
       const asked = realFilter(one.names, filter);
@@ -68,7 +71,7 @@ it("no filter of a tenant matches a topic of another, and it matches its own as 
   }
 });
 
-it("a real topic that no client can name is nobody's, though a filter of a tenant matches it", () => {
+it("a real topic that no client can name belongs to no tenant, even if a tenant's filter matches it", () => {
   for (const { name, names } of tenants) {
     for (const topic of [name, `${name}/$x`, `$tenant/${name}`, `$tenant/${name}/x`, `$${name}/x`] as TopicName[]) {
       const holders = tenants.filter((tenant) => tenant.names.isOwn(topic));
@@ -79,24 +82,24 @@ it("a real topic that no client can name is nobody's, though a filter of a tenan
   }
 });
 
-it("one filter covers another with the prefix only if it does without", () => {
+it("a filter covers another one with the tenant's prefix only if it does so without the prefix", () => {
   const { names } = tenants[0] ?? { names: new TenantNames("a") };
   const seen = { both: 0, lost: new Set<string>() };
   for (const outer of some(filters, 5)) {
     for (const inner of some(filters, 5)) {
       const without = coversFilter(outer, inner);
-      const behind = coversFilter(realFilter(names, outer), realFilter(names, inner));
-      if (behind && !without) expect([outer, inner]).toEqual([]);
-      if (behind) seen.both += 1;
+      const withPrefix = coversFilter(realFilter(names, outer), realFilter(names, inner));
+      if (withPrefix && !without) expect([outer, inner]).toEqual([]);
+      if (withPrefix) seen.both += 1;
       else if (without) seen.lost.add(`${outer} ${inner}`);
     }
   }
   expect(seen.both).toBeGreaterThan(1_000);
-  // `acme/#` also matches the topic `acme`, which is nobody's; `acme/+/#` does not.
+  // `acme/#` also matches the topic `acme`, which belongs to no tenant; `acme/+/#` does not.
   for (const pair of seen.lost) expect(pair).toMatch(/^\+\/# #$/);
 });
 
-it("what is malformed stays malformed, within the tenant", () => {
+it("a malformed text stays malformed with the tenant's prefix", () => {
   const { names } = tenants[1] ?? { names: new TenantNames("ab") };
   for (const text of ["", "  ", "a/", "/", "a+", "a/#/b", "#/", "é"]) {
     expect([text, isTopicFilter(names.toReal(text))]).toEqual([text, false]);
@@ -108,7 +111,7 @@ it("what is malformed stays malformed, within the tenant", () => {
   }
 });
 
-it("the prefix counts for the longest name, and the refusal says what is left", () => {
+it("the prefix counts towards the longest name, and the error tells how many characters are left", () => {
   const names = new TenantNames("acme");
   expect(() => names.checkLength("x".repeat(251))).not.toThrow();
   expect(() => names.checkLength("x".repeat(252))).toThrow("252 characters, at most 251");

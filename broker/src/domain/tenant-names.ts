@@ -5,23 +5,24 @@ import { parseSubscriptionId, type SubscriptionId } from "./subscription.ts";
 import { topicCharactersMax } from "./topic-name.ts";
 
 /**
- * Holds the topics of all tenants that begin with `$`. A tenant's own `$` must not come first: a tenant named `share` would subscribe to
- * `$share/…`, which is a shared subscription to everybody's topics.
+ * Root of all tenants' topics that begin with `$`. The tenant's name must not follow the leading `$`: for a tenant named `share`, a filter would
+ * become `$share/…`, which is a shared subscription to everybody's topics.
  */
 const specialTree = "$tenant";
 
-/** What names follow in a text for people. */
+/** Characters that precede a name in a message. */
 const beforeName = /[", ]|\$share\/[^/"]+\//g;
 
 /**
- * The topics of one tenant, as its clients call them and as the broker calls them: `x` is `acme/x`, and `$x` is `$tenant/acme/$x`. So no wildcard
- * reaches another tenant, and a leading one still matches no topic that begins with `$`. A tenant's name contains no slash and no wildcard.
+ * Translates the names that the clients of one tenant use to the broker's real names, and back: `x` is `acme/x`, and `$x` is `$tenant/acme/$x`. So
+ * no wildcard reaches another tenant, and a leading wildcard still matches no topic that begins with `$`. A tenant's name contains no slash and no
+ * wildcard.
  */
 export class TenantNames {
-  /** What every identifier of the tenant begins with, and every topic without `$`. */
+  /** Begins every identifier of the tenant, and the real name of every topic without a leading `$`. */
   readonly #prefix: string;
   readonly #specialPrefix: string;
-  /** Its topics, without those of the prefix that no client of the tenant can name. */
+  /** Real names of the tenant's topics. Excludes names with the prefix that no client of the tenant can write, such as `acme/$x`. */
   readonly ranges: readonly NameRange[];
 
   constructor(tenant: string) {
@@ -33,7 +34,7 @@ export class TenantNames {
     ];
   }
 
-  /** A topic, or a filter that is no share, as a client wrote it. Whatever that is, the answer lies in the tenant; for a malformed text it is malformed. */
+  /** The real name of a topic, or of a filter without `$share/`, as a client wrote it. Every text gets a prefix; a malformed text stays malformed. */
   toReal(text: string): string {
     if (text.trim() === "") return this.#prefix; // ends in a slash, which no topic does
     return `${text.startsWith("$") ? this.#specialPrefix : this.#prefix}${text}`;
@@ -45,7 +46,7 @@ export class TenantNames {
     return end === undefined ? this.toReal(text) : text.slice(0, end) + this.toReal(text.slice(end));
   }
 
-  /** What the tenant's clients call a topic or a filter; undefined for one that is not theirs. */
+  /** The name that the tenant's clients use for a real topic or filter; undefined if it is not the tenant's. */
   toView(real: string): string | undefined {
     const isSpecial = real.startsWith(this.#specialPrefix);
     if (!isSpecial && !real.startsWith(this.#prefix)) return undefined;
@@ -61,12 +62,12 @@ export class TenantNames {
     return view === undefined ? undefined : real.slice(0, end) + view;
   }
 
-  /** Whether the tenant's clients can name a topic, or write a filter. */
+  /** Whether the tenant's clients can write a real topic or filter. */
   isOwn(real: string): boolean {
     return this.toView(real) !== undefined;
   }
 
-  /** Whether a text, which may be malformed, is one of {@link toReal}. */
+  /** Whether {@link toReal} can return a text, which may be malformed. */
   isWithin(real: string): boolean {
     return real === this.#prefix || this.isOwn(real);
   }
@@ -76,31 +77,31 @@ export class TenantNames {
     return text.includes(this.#prefix);
   }
 
-  /** A text for people, which is one line, without the prefixes of the names that it contains. */
+  /** Removes the tenant's prefixes from the names in a message of one line. */
   stripFrom(text: string): string {
     const marked = `\n${text.replaceAll(beforeName, (before) => `${before}\n`)}`;
     return marked.replaceAll(`\n${this.#specialPrefix}`, "").replaceAll(`\n${this.#prefix}`, "").replaceAll("\n", "");
   }
 
-  /** @throws BrokerError 100102 a topic or filter that is too long together with the prefix. */
+  /** @throws BrokerError 100102 if a topic or filter is too long together with its prefix. */
   checkLength(view: string): void {
     const { length } = view.slice(findShareEnd(view) ?? 0);
     const atMost = topicCharactersMax - (this.toRealFilter(view).length - view.length);
     if (length > atMost) throw new BrokerError("topicTooLong", { details: `${length} characters, at most ${atMost}` });
   }
 
-  /** An identifier of a subscription, as a client wrote it: two tenants may choose the same. */
+  /** The real identifier for one that a client chose: two tenants may choose the same. */
   toRealId(text: string): string {
     return this.#prefix + text;
   }
 
-  /** A new identifier of the tenant. */
+  /** The real identifier of a new subscription. */
   createId(uuid: string): SubscriptionId {
-    return this.toRealId(parseSubscriptionId(uuid)) as SubscriptionId; // As parseAnySubscriptionId takes it.
+    return this.toRealId(parseSubscriptionId(uuid)) as SubscriptionId; // parseAnySubscriptionId accepts it.
   }
 }
 
-/** What the topics of a tenant begin with: those without `$` in front, and those with it. */
+/** The prefixes of a tenant's real topics: for topics without a leading `$`, and for topics with it. */
 export function prefixesOf(tenant: string): readonly [plain: string, special: string] {
   return [`${tenant}/`, `${specialTree}/${tenant}/`];
 }

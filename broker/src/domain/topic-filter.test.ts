@@ -32,7 +32,7 @@ const rows: readonly (readonly [filter: string, topic: string, matches: boolean,
 ];
 
 describe("matchesFilter and FilterMap", () => {
-  it.each(rows)("%s against %s is %s: %s", (filterText, topicText, expected) => {
+  it.each(rows)("the filter %s matches the topic %s: %s (%s)", (filterText, topicText, expected) => {
     const filter = parseTopicFilter(filterText);
     const topic = parseTopicName(topicText);
     const map = new FilterMap<string>();
@@ -64,7 +64,7 @@ describe("parseTopicFilter", () => {
     for (const text of ["#", "+", "+/+", "a/+/#", "/#", "+/"]) expect(parseTopicFilter(text)).toBe(text);
   });
 
-  it("throws only errors of the catalogue", () => {
+  it("throws a BrokerError for a misplaced wildcard", () => {
     try {
       parseTopicFilter("a/#/b");
     } catch (error) {

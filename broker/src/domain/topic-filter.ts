@@ -32,7 +32,7 @@ export function parseTopicFilter(text: string): TopicFilter {
   return text as TopicFilter; // Checked above.
 }
 
-/** Whether {@link parseTopicFilter} takes it. */
+/** Whether {@link parseTopicFilter} accepts the text. */
 export function isTopicFilter(text: string): text is TopicFilter {
   try {
     parseTopicFilter(text);
@@ -70,22 +70,21 @@ export interface FilterPart {
   readonly end: number;
 }
 
-/** Filters along the levels of a topic. */
+/** A topic, and how many levels of filters were compared with it. */
 export interface TopicWalk {
   readonly topic: TopicName;
-  /** Levels of filters that were looked at. */
   levels: number;
 }
 
-/** Where a level of a topic begins; beyond the end of the topic after the last one. */
+/** A place in a topic. `at` is the offset of a level; after the last level, it is beyond the end of the topic. */
 export interface TopicPlace {
   readonly walk: TopicWalk;
   readonly at: number;
 }
 
 /**
- * Where the levels of a topic that the part matches are followed by the next one. Infinity if the part ends in `#`; -1 if it does not match. Counts
- * the levels.
+ * Compares a part of a filter with the levels of a topic from a place on. Returns the offset of the topic's next level; Infinity if the part ends
+ * in `#`; -1 if the part does not match. Adds the compared levels to `walk.levels`.
  */
 export function walkLevels({ text, start, end }: FilterPart, { walk, at: startsAt }: TopicPlace): number {
   const { topic } = walk;

@@ -28,7 +28,7 @@ export function parseTopicName(text: string): TopicName {
   return text as TopicName; // Checked above.
 }
 
-/** Whether {@link parseTopicName} takes the text. */
+/** Whether {@link parseTopicName} accepts the text. */
 export function isTopicName(text: string): text is TopicName {
   try {
     parseTopicName(text);

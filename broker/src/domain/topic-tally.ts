@@ -24,7 +24,7 @@ interface TallyNode {
 
 const createNode = (): TallyNode => ({ own: new Sum(), total: new Sum(), children: new Map() });
 
-/** Events by topic, summed up for filters. A sum visits the levels that `+` leaves open, and nothing below a `#`. Matches like `matchesFilter`. */
+/** Counts events by topic, and sums the counts for a filter. A `#` costs one step; a `+` visits every child of its node. Matches like `matchesFilter`. */
 export class TopicTally {
   readonly #root = createNode();
 
@@ -57,7 +57,7 @@ export class TopicTally {
   }
 }
 
-/** Adds the events below a node. */
+/** Adds to `sum` the events below a node that the remaining levels of a filter match. */
 function addBelow(sum: Sum, node: TallyNode | undefined, [level, ...below]: readonly string[]): void {
   if (node === undefined) return;
   if (level === undefined) sum.add(node.own);

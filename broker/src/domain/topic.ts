@@ -10,8 +10,7 @@ export type Hash = `0x${string}`;
 export interface Topic {
   readonly name: TopicName;
   readonly address: Address;
-  /** The account that opened it. */
-  /** The account that opened it. */
+  /** The account that opened the topic. */
   readonly sender: Address;
   readonly createdTimestamp: number;
   /** The highest sequence that was used; events that the index skipped count too. */

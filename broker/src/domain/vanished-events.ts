@@ -11,7 +11,7 @@ interface CountedBatch extends Pick<VanishedBatch, "firstPosition" | "count"> {
   readonly eventsBefore: number;
 }
 
-/** The batches that one reorg removed, to count how many of their events a subscription had received. Batches ascend. */
+/** The batches that one reorg removed, in ascending position, to count how many of their events a subscription had received. */
 export class VanishedEvents {
   readonly #byTopic = new Map<TopicName, CountedBatch[]>();
 
@@ -25,7 +25,7 @@ export class VanishedEvents {
     }
   }
 
-  /** Number of events that the filter matches, up to and including the position. */
+  /** Number of vanished events that the filter matches, up to and including the position. */
   countUpTo(filter: TopicFilter, position: Position): number {
     if (!isPattern(filter)) return countIn(this.#byTopic.get(parseTopicName(filter)) ?? [], position);
     let count = 0;

@@ -1,4 +1,4 @@
-/** What may be done at once, and how much of that comes back each second. */
+/** Size of a token bucket: its capacity, and the tokens that come back each second. */
 export interface AllowanceSize {
   readonly atOnce: number;
   readonly perSecond: number;
@@ -18,7 +18,7 @@ export class Allowance {
     this.#countedAt = clock.monotonic();
   }
 
-  /** Whether one more is allowed now; then it is taken. */
+  /** Takes a token if there is one. Returns whether there was. */
   take(): boolean {
     const { atOnce, perSecond } = this.#size;
     const now = this.#clock.monotonic();

@@ -1,9 +1,9 @@
-/** How an answer is kept. */
+/** How long answers are kept, and how many. */
 export interface BriefCacheOptions {
   /** A clock that never goes back, in milliseconds. */
   readonly now: () => number;
   readonly ageMsMax: number;
-  /** Answers at most; the oldest make room. */
+  /** Maximum number of answers; the oldest make room. */
   readonly entriesMax: number;
 }
 
@@ -21,14 +21,14 @@ export class BriefCache<Value> {
     this.#options = options;
   }
 
-  /** The answer to `key`, or that of `ask` if none is young enough. */
+  /** Returns the kept answer for `key`; calls `ask` if there is none or it is too old. */
   read(key: string, ask: () => Promise<Value>): Promise<Value> {
     const { now, ageMsMax, entriesMax } = this.#options;
     const known = this.#entries.get(key);
     if (known !== undefined && now() - known.askedAt < ageMsMax) return known.answer;
     this.#entries.delete(key);
     const answer = ask();
-    answer.catch(() => undefined); // Each caller gets it.
+    answer.catch(() => undefined); // Each caller handles the rejection.
     this.#entries.set(key, { askedAt: now(), answer });
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > entriesMax && oldest !== undefined) this.#entries.delete(oldest);

@@ -23,7 +23,7 @@ describe("Cancellation", () => {
     expect(removed).not.toHaveBeenCalled();
   });
 
-  it("is aborted before its first listener runs, and takes no listener from then on", () => {
+  it("is aborted before its first listener runs, and ignores listeners that are added later", () => {
     const cancellation = new Cancellation();
     const [seen, late]: [boolean[], () => void] = [[], vi.fn()];
     cancellation.addEventListener("abort", () => {

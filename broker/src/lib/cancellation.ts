@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 
-/** The part of an AbortSignal that a wait needs. The Sink port has the same. */
+/** The part of an AbortSignal that a wait needs. The Sink port declares the same type. */
 export interface CancelSignal {
   readonly aborted: boolean;
   addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
@@ -9,11 +9,11 @@ export interface CancelSignal {
 
 /**
  * A controller and its signal in one small object, for owners that exist by the ten thousand. An AbortController with its signal takes 790 bytes
- * and each listener 120 more; this takes 40, and 150 more where a second one listens. Listeners run once and must not throw.
+ * and each listener 120 more; this takes 40, and 150 more from the second listener on. Listeners run once and must not throw.
  */
 export class Cancellation implements CancelSignal {
   #isAborted = false;
-  /** Most have one. */
+  /** Most instances have only one listener. */
   #first: (() => void) | undefined;
   #others: Set<() => void> | undefined;
 
@@ -43,7 +43,7 @@ export class Cancellation implements CancelSignal {
   }
 }
 
-/** Node warns of more than ten listeners of one AbortSignal. Call this where many waits share one. */
+/** Node warns of more than ten listeners of one AbortSignal. Call this for a signal that many waits share. */
 export function allowManyListeners(signal: CancelSignal): void {
   if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { CleanupStack } from "./cleanup-stack.ts";
 import { createDeferred } from "./deferred.ts";
 
-it("closes in reverse order, continues after a failure, and throws the first", async () => {
+it("closes in reverse order, continues after a failure, and throws the first failure", async () => {
   const closed: string[] = [];
   const cleanup = new CleanupStack();
   for (const name of ["a", "b", "c"]) {
@@ -15,7 +15,7 @@ it("closes in reverse order, continues after a failure, and throws the first", a
   expect(closed).toEqual(["c", "b", "a"]);
 });
 
-it("a second call waits for the first", async () => {
+it("a second closeAll waits for the first", async () => {
   const gate = createDeferred<void>();
   const closed: string[] = [];
   const cleanup = new CleanupStack();

@@ -1,7 +1,7 @@
 /** Width of a bucket, in milliseconds. */
 const bucketMs = 500;
 
-/** Things that become due at some time, found without looking at those that are not. */
+/** Items with the time at which each becomes due. Finds the due ones without looking at the others. */
 export class DueBuckets<Item> {
   readonly #buckets = new Map<number, Set<Item>>();
 
@@ -19,7 +19,7 @@ export class DueBuckets<Item> {
     if (items?.size === 0) this.#buckets.delete(bucket);
   }
 
-  /** Removes and returns what is due by `now`, or within {@link bucketMs} after. */
+  /** Removes and returns the items that are due by `now`, and some that are due less than {@link bucketMs} later. */
   takeDue(now: number): readonly Item[] {
     const due: Item[] = [];
     for (const [bucket, items] of this.#buckets) {

@@ -1,6 +1,6 @@
 /**
- * The first of `count` indexes for which `test` holds, if it holds for every later one too; `count` if there is none. Exponential search: small
- * indexes need few calls.
+ * Finds the first of `count` indexes for which `test` holds; returns `count` if there is none. `test` must hold for every later index too.
+ * Exponential search: small indexes need few calls.
  */
 export async function findFirstTrue(count: number, test: (place: number) => Promise<boolean>): Promise<number> {
   let first = 0;

@@ -1,6 +1,6 @@
-/** A step of the wall clock forward by more than this is not believed at once, in milliseconds. */
+/** Longest step forward of the wall clock that is believed at once, in milliseconds. */
 const stepMsMax = 3_600_000;
-/** A longer step is believed once it has lasted for so many milliseconds. */
+/** How long a longer step must last before it is believed, in milliseconds. */
 const stepWaitMs = 600_000;
 
 interface Sources {
@@ -9,14 +9,14 @@ interface Sources {
 }
 
 /**
- * A wall clock that never goes back: where somebody sets the machine's clock back, it runs on from the highest time that it believed. So a step far ahead is
- * believed only once it has lasted.
+ * A wall clock that never goes back: if somebody sets the machine's clock back, it continues from the highest time that it believed. So it could not
+ * undo a false step ahead, and believes a long step only once that has lasted.
  */
 export class ForwardClock {
   readonly #sources: Sources;
-  /** Largest distance of the wall clock to the monotonic one so far. */
+  /** Largest believed difference between the wall clock and the monotonic clock. */
   #aheadMs: number;
-  /** When the wall clock was first seen far ahead, by the monotonic one; undefined while it is not. */
+  /** Monotonic time at which the wall clock was first seen far ahead; undefined while it is not. */
   #steppedAt: number | undefined;
 
   constructor(sources: Sources) {

@@ -24,7 +24,7 @@ class Commits {
   }
 }
 
-it("items that arrive during a commit go together with the next one, up to the limit", async () => {
+it("commits items that arrive during a commit together in the next commit, up to the limit", async () => {
   const commits = new Commits();
   const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 3, mayBeOfOne: () => false });
   const results = ["a", "b", "c", "d", "e"].map((item) => grouped.add(item));
@@ -40,13 +40,16 @@ it("items that arrive during a commit go together with the next one, up to the l
   expect(await later).toBe("f done");
 });
 
-it.each([true, false])("an item that fails its group (may be of one: %s)", async (mayBeOfOne) => {
-  const commits = new Commits();
-  const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 9, mayBeOfOne: () => mayBeOfOne });
-  const results = Promise.allSettled(["a", "b", poison, "c"].map((item) => grouped.add(item)));
-  for (let ends = 0; ends < 5; ends += 1) await commits.endNext();
-  const statuses = (await results).map(({ status }) => status);
-  expect(commits.groups.slice(2)).toEqual(mayBeOfOne ? [["b"], [poison], ["c"]] : []);
-  const others = mayBeOfOne ? "fulfilled" : "rejected";
-  expect(statuses).toEqual(["fulfilled", others, "rejected", others]);
-});
+it.each([true, false])(
+  "commits the items of a failed group one by one if a single item may be the cause: %s",
+  async (mayBeOfOne) => {
+    const commits = new Commits();
+    const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 9, mayBeOfOne: () => mayBeOfOne });
+    const results = Promise.allSettled(["a", "b", poison, "c"].map((item) => grouped.add(item)));
+    for (let ends = 0; ends < 5; ends += 1) await commits.endNext();
+    const statuses = (await results).map(({ status }) => status);
+    expect(commits.groups.slice(2)).toEqual(mayBeOfOne ? [["b"], [poison], ["c"]] : []);
+    const others = mayBeOfOne ? "fulfilled" : "rejected";
+    expect(statuses).toEqual(["fulfilled", others, "rejected", others]);
+  },
+);

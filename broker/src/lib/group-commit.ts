@@ -5,7 +5,7 @@ export interface GroupCommitOptions<Item, Result> {
   readonly commit: (items: readonly Item[]) => Promise<readonly Result[]>;
   /** Maximum number of items in one commit. */
   readonly itemsMax: number;
-  /** Whether one item of a group may have caused an error. Then each item of the group is committed alone. */
+  /** Whether a single item may have caused the error of its group. If so, each item of the group is committed again alone. */
   readonly mayBeOfOne: (error: unknown) => boolean;
 }
 
@@ -13,7 +13,7 @@ interface Waiting<Item, Result> extends Deferred<Result> {
   readonly item: Item;
 }
 
-/** Commits items in groups: one commit at a time; items that arrive meanwhile go together with the next one. */
+/** Commits items in groups: one commit at a time; items that arrive during a commit are committed together in the next one. */
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>;
   #waiting: Waiting<Item, Result>[] = [];

@@ -22,7 +22,7 @@ it("runs tasks of one key in order, also after a failure, and tasks of other key
   expect(done).toEqual(["b", "a"]);
 });
 
-it("a task of several keys waits for tasks of each key, and they wait for it", async () => {
+it("a task with several keys waits for earlier tasks of each key, and later tasks wait for it", async () => {
   const mutex = new KeyedMutex<string>();
   const [before, during] = [createDeferred<void>(), createDeferred<void>()];
   const done: string[] = [];

@@ -15,7 +15,7 @@ export class KeyedMutex<K> {
       if (this.#tails.get(key) === tail) this.#tails.delete(key);
     }
   }
-  /** Runs a task that holds several keys. It queues for all keys in the same turn, so two such tasks never deadlock. */
+  /** Runs a task that holds several keys. It queues for all of them at the same moment, so two tasks with several keys never deadlock. */
   async runAll<T>(keys: readonly K[], task: () => Promise<T>): Promise<T> {
     const done = createDeferred<void>();
     const turns = keys.map((key) => {

@@ -12,7 +12,7 @@ describe("KeyedSlots", () => {
     order = [];
   });
 
-  /** Takes a slot, and notes its name when it has it. */
+  /** Takes a slot, and adds `name` to `order` once it has the slot. */
   async function take(name: string, key = "a", signal = never): Promise<Slot | undefined> {
     const taken = slots.take(key, signal);
     const slot = taken instanceof Promise ? await taken : taken;
@@ -20,7 +20,7 @@ describe("KeyedSlots", () => {
     return slot;
   }
 
-  it("gives two slots of each key at once, and the others in order", async () => {
+  it("gives two slots of each key at once, and further ones in order as slots become free", async () => {
     const all = ["1", "2", "3", "4"].map((name) => take(name));
     await take("other", "b");
     expect(order).toEqual(["1", "2", "other"]);
@@ -34,7 +34,7 @@ describe("KeyedSlots", () => {
     expect(slots.waitingCount).toBe(0);
   });
 
-  it("counts a slot that is left twice once", async () => {
+  it("ignores a second leave of the same slot", async () => {
     const first = await take("1");
     await take("2");
     const third = take("3");
@@ -48,7 +48,7 @@ describe("KeyedSlots", () => {
     expect(order).toEqual(["1", "2", "3", "4"]);
   });
 
-  it("a wait that is aborted passes its turn to the next one", async () => {
+  it("an aborted wait gives its turn to the next one", async () => {
     const stopping = new Cancellation();
     const first = await take("1");
     await take("2");

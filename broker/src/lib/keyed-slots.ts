@@ -1,14 +1,14 @@
 import type { CancelSignal } from "./cancellation.ts";
 
-/** A place among the tasks of one key. */
+/** The right of one task to run. */
 export interface Slot {
-  /** Only the first call counts. */
+  /** Frees the slot. Further calls have no effect. */
   leave(): void;
 }
 
 /**
- * Limits the tasks of each key that run at once; the others wait in order. A semaphore for each key, for tasks that may leave early, and of which tens of
- * thousands may wait: so a wait holds little.
+ * A semaphore for each key: limits the tasks that run at once; the others wait in order. A task may free its slot before it ends. Tens of thousands
+ * of tasks may wait, so a wait takes little memory.
  */
 export class KeyedSlots<K> {
   readonly #perKey: number;
@@ -23,7 +23,7 @@ export class KeyedSlots<K> {
     return this.#waiting;
   }
 
-  /** The slot; undefined if `signal` aborts before there is one. */
+  /** Returns a slot, as a promise if the caller must wait for it; undefined if `signal` aborts before there is one. */
   take(key: K, signal: CancelSignal): Slot | Promise<Slot | undefined> {
     const queue = this.#queueOf(key);
     if (queue.taken < this.#perKey) {
@@ -81,6 +81,6 @@ export class KeyedSlots<K> {
 
 interface Queue {
   taken: number;
-  /** As the functions that end the waits. */
+  /** The functions that end the waits. */
   readonly waiting: Set<(isMine: boolean) => void>;
 }

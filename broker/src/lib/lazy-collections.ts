@@ -1,6 +1,6 @@
 const noEntries: ReadonlyMap<never, never> = new Map<never, never>();
 
-/** A map for owners that exist by the ten thousand, most of which put nothing in: an empty Map takes 216 bytes, this takes 32. */
+/** A map for owners that exist by the ten thousand, most of which add no entry: an empty Map takes 216 bytes, this takes 32. */
 export class LazyMap<Key, Value> {
   #map: Map<Key, Value> | undefined;
 
@@ -26,7 +26,7 @@ export class LazyMap<Key, Value> {
   }
 
   clear(): void {
-    this.#map?.clear(); // whoever visits the entries sees no more of them
+    this.#map?.clear(); // an iteration in progress sees no more entries
     this.#map = undefined;
   }
 
@@ -43,7 +43,7 @@ export class LazyMap<Key, Value> {
   }
 }
 
-/** The same for a set. */
+/** Like {@link LazyMap}, as a set. */
 export class LazySet<Value> {
   readonly #values = new LazyMap<Value, true>();
 

@@ -29,9 +29,9 @@ const codesBeforeConnection: ReadonlySet<string | undefined> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** Describes a failed connection or exchange. Of an unknown error it shows only the code, which contains no data from the other side. */
+/** Describes a failed connection or exchange. Shows only the code of an unknown error: a code contains no data from the other side. */
 export function describeNetworkFailure(error: Error): string {
-  if (error.name === "HTTPParserError") return notHttp; // Of undici, which gives it no code.
+  if (error.name === "HTTPParserError") return notHttp; // undici sets no code on this error.
   const code = codeOf(error) ?? "no code";
   const text = textByCode[code];
   if (text !== undefined) return text;

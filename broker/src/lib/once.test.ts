@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { once } from "./once.ts";
 
-test("builds nothing before somebody asks, and then once, whatever the value", () => {
+test("builds the value at the first call, and only once even if it is undefined", () => {
   let builds = 0;
   const get = once(() => {
     builds += 1;

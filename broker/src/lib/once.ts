@@ -1,4 +1,4 @@
-/** Builds a value when it is first asked for, and keeps it. A failed build is tried again by the next caller. */
+/** Returns a function that builds a value at its first call and keeps it. After a failed build, the next call tries again. */
 export function once<Value>(build: () => Value): () => Value {
   let kept: { readonly value: Value } | undefined;
   return () => {

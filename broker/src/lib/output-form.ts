@@ -1,8 +1,8 @@
-/** In which form a command writes its results. */
+/** Forms in which a command writes its results. */
 export const forms = ["table", "json", "ndjson"] as const;
 export type Form = (typeof forms)[number];
 
-/** A result as JSON: of a list, an element a line in both forms. It ends with a line break. */
+/** Formats a result as JSON. A list has one line for each element, in both forms. Ends with a line break. */
 export function toJsonText(form: Exclude<Form, "table">, result: object): string {
   if (!Array.isArray(result)) return `${form === "json" ? JSON.stringify(result, null, 2) : JSON.stringify(result)}\n`;
   const lines = result.map((item) => JSON.stringify(item));
@@ -13,14 +13,14 @@ export function toJsonText(form: Exclude<Form, "table">, result: object): string
 /** The command was not understood: exit code 2. */
 export class WrongForm extends Error {}
 
-/** The flag `-o` of a command that reads its flags itself. */
+/** The words of a command that parses its flags itself. */
 export interface FormWords {
   readonly form: Form;
-  /** What is not the flag. */
+  /** All words but the flag `-o` and its value. */
   readonly words: readonly string[];
 }
 
-/** Takes `-o FORM`, `--output FORM` and `--output=FORM` out of a command's words. @throws WrongForm for a form that there is not. */
+/** Removes `-o FORM`, `-oFORM`, `--output FORM` and `--output=FORM` from a command's words. @throws WrongForm for an unknown or missing form. */
 export function takeForm(argv: readonly string[]): FormWords {
   let form: Form = "table";
   const words: string[] = [];

@@ -3,7 +3,7 @@ import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 import { Cancellation } from "./cancellation.ts";
 import { Pace } from "./pace.ts";
 
-it("lets a second's number pass at once, and the others in their order at the rate", async () => {
+it("at 10 a second, lets 10 callers pass at once, and then 10 more each second in their order", async () => {
   const clock = new VirtualClock();
   const pace = new Pace(10, clock);
   const passed: number[] = [];
@@ -21,7 +21,7 @@ it("lets a second's number pass at once, and the others in their order at the ra
   expect(passed).toEqual(passed.toSorted((left, right) => left - right));
 });
 
-it("forgets whoever stops waiting, and takes nothing for it", async () => {
+it("forgets callers that stop waiting, and does not count them", async () => {
   const clock = new VirtualClock();
   const pace = new Pace(1, clock);
   const stopping = new Cancellation();

@@ -2,7 +2,7 @@ import type { CancelSignal } from "./cancellation.ts";
 import type { Timer } from "./pause.ts";
 import { RateMeter } from "./rate-meter.ts";
 
-/** Lets callers pass at a rate, in the order in which they came. A second's number may pass at once. */
+/** Lets callers pass at a rate per second, in the order in which they came. The number of one second may pass at once. */
 export class Pace {
   readonly #clock: Timer & { monotonic(): number };
   readonly #meter: RateMeter;
@@ -14,7 +14,7 @@ export class Pace {
     this.#meter = new RateMeter(perSecond, clock.monotonic());
   }
 
-  /** Undefined where the caller passes at once; else settles when it may pass, or `signal` aborts. */
+  /** Returns undefined if the caller may pass now; else a promise that resolves when the caller may pass, or when `signal` aborts. */
   pass(signal: CancelSignal): Promise<void> | undefined {
     if (this.#waiting.size === 0 && this.#meter.waitMs(this.#clock.monotonic()) === 0) {
       this.#meter.take(1);
@@ -36,7 +36,7 @@ export class Pace {
     });
   }
 
-  /** Whether nobody waits, and nothing was taken of the last second's number. */
+  /** Whether nobody waits, and the full number of one second may pass at once. */
   get isIdle(): boolean {
     return this.#waiting.size === 0 && this.#meter.isFull(this.#clock.monotonic());
   }

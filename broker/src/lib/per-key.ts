@@ -1,4 +1,4 @@
-/** Calls `make` once for each key, and returns the same result from then on. It forgets nothing: the keys must be few. */
+/** Calls `make` once for each key, and returns the same result from then on. Keeps every result: the keys must be few. */
 export function perKey<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
   const made = new Map<Key, Value>();
   return (key) => {

@@ -1,9 +1,9 @@
-/** An asymmetric key of Standard Webhooks 1.0: Base64 of the 32 bytes of an Ed25519 private key, with or without the public key behind it. */
+/** Prefix of an asymmetric key of Standard Webhooks 1.0: Base64 of the 32 bytes of an Ed25519 private key, and optionally of its public key. */
 export const privateKeyPrefix = "whsk_";
 const privateKeyBytes: readonly number[] = [32, 64];
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** The first 32 bytes of an asymmetric key; undefined for a secret that is none. */
+/** The first 32 bytes of an asymmetric key; undefined for any other secret. */
 export function findPrivateKey(secret: string): Buffer | undefined {
   if (!secret.startsWith(privateKeyPrefix)) return undefined;
   const encoded = secret.slice(privateKeyPrefix.length);

@@ -9,7 +9,7 @@ function stream(isTTY: boolean) {
   return { isTTY, written, write: (text: string) => void written.push(text) };
 }
 
-it("says each second on a terminal how long a command has run, and removes the line in the end", () => {
+it("shows each second on a terminal how long a command has run, and removes the line in the end", () => {
   const terminal = stream(true);
   const progress = startProgress(terminal, "stele backup");
   vi.advanceTimersByTime(999);
@@ -21,7 +21,7 @@ it("says each second on a terminal how long a command has run, and removes the l
   expect(terminal.written).toEqual([`${clear}stele backup: 1 s`, `${clear}stele backup: 2 s`, clear]);
 });
 
-it("writes nothing where stderr is no terminal, or the command was fast", () => {
+it("writes nothing if the stream is no terminal, or if the command ends within a second", () => {
   const file = stream(false);
   using _ofFile = startProgress(file, "stele backup");
   const terminal = stream(true);

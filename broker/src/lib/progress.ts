@@ -1,13 +1,13 @@
-/** How often a command says that it still runs, in milliseconds; the first time as well. */
+/** Time until a running command shows its duration, and then between updates, in milliseconds. */
 const stepMs = 1_000;
 
-/** The standard error, or what a test has in its place. */
+/** Standard error, or its replacement in a test. */
 interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string, done: () => void): unknown;
 }
 
-/** On a terminal, says each second how long a command has run. What is disposed removes the line; that must happen before anything else is written. */
+/** On a terminal, shows each second how long a command has run. Dispose the result, which removes the line, before anything else is written. */
 export function startProgress(stream: ProgressStream, name: string): Disposable {
   if (stream.isTTY !== true) return { [Symbol.dispose]: () => {} };
   let seconds = 0;
@@ -28,11 +28,11 @@ export function startProgress(stream: ProgressStream, name: string): Disposable 
 
 interface ProgressTask<Result> {
   readonly name: string;
-  /** Writes nothing itself. */
+  /** Must write nothing to the stream. */
   readonly task: () => Promise<Result>;
 }
 
-/** Runs a task, and says meanwhile how long it has run. */
+/** Runs a task, and shows meanwhile how long it has run. */
 export async function withProgress<Result>(
   stream: ProgressStream,
   { name, task }: ProgressTask<Result>,

@@ -1,6 +1,6 @@
 /**
- * Bounds an amount per second. A full second's amount may be taken at once; what exceeds it is owed, so that a single larger amount passes too, and
- * delays what follows.
+ * Bounds an amount per second. The amount of one second may be taken at once. A single larger amount may be taken too: the excess is owed, and delays
+ * what follows.
  */
 export class RateMeter {
   readonly #perSecond: number;
@@ -14,7 +14,7 @@ export class RateMeter {
     this.#countedAt = now;
   }
 
-  /** Milliseconds until something may be taken; 0 for now. */
+  /** Milliseconds until something may be taken; 0 if it may be taken now. */
   waitMs(now: number): number {
     this.#refill(now);
     return this.#left > 0 ? 0 : Math.floor((-this.#left / this.#perSecond) * 1000) + 1;
@@ -25,7 +25,7 @@ export class RateMeter {
     this.#left -= amount;
   }
 
-  /** Whether nothing was taken of the last second's amount. */
+  /** Whether the full amount of one second may be taken at once. */
   isFull(now: number): boolean {
     this.#refill(now);
     return this.#left >= this.#perSecond;

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createDeferred } from "./deferred.ts";
 import { ReadWriteLock } from "./read-write-lock.ts";
 
-it("an exclusive task waits for earlier shared tasks, and later ones wait for it", async () => {
+it("an exclusive task waits for earlier shared tasks, and later tasks wait for the exclusive one", async () => {
   const mutex = new ReadWriteLock();
   const order: string[] = [];
   const gates = [createDeferred<void>(), createDeferred<void>(), createDeferred<void>()] as const;

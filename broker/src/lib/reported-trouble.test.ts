@@ -2,11 +2,11 @@ import { expect, it } from "vitest";
 import { type Logger, silentLogger } from "./logger.ts";
 import { ReportedTrouble } from "./reported-trouble.ts";
 
-function setUp(overMessage?: string) {
+function setUp(recoveryMessage?: string) {
   const lines: string[] = [];
   const write = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
   const logger: Logger = { ...silentLogger, info: write("info"), warn: write("warn"), error: write("error") };
-  return { lines, trouble: new ReportedTrouble(logger, "not done", overMessage) };
+  return { lines, trouble: new ReportedTrouble(logger, "not done", recoveryMessage) };
 }
 
 it("logs each reason once, even if reasons alternate, and logs the recovery", () => {

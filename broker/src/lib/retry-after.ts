@@ -1,7 +1,7 @@
-/** Longest wait that a receiver can request. */
+/** Longest wait that a receiver can request, in milliseconds. */
 export const retryAfterMsMax = 3_600_000;
 
-/** The wait in a `Retry-After` header, seconds or an HTTP date (RFC 9110, section 10.2.3); undefined if there is none. */
+/** The wait in milliseconds that a `Retry-After` header requests by seconds or an HTTP date (RFC 9110, section 10.2.3); undefined for none. */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();

@@ -48,7 +48,7 @@ describe("Semaphore", () => {
     expect(begun).toEqual(["a", "b", "c", "a", "again"]);
   });
 
-  it("passes its slot on after a failure", async () => {
+  it("gives the slot of a failed task to the next task", async () => {
     const [failing] = [enter("a"), enter("b")];
     const waiting = enter("c");
     const failed = expect(failing).rejects.toThrow("lost");

@@ -1,6 +1,6 @@
 /**
- * Single-flight reads: concurrent callers share one read. It begins after each of them called, so nobody gets an older value. The first of them
- * says what to read `from`.
+ * Single-flight reads: concurrent callers share one read. The read begins after each of them called, so nobody gets an older value. It uses the
+ * `from` of the first caller.
  */
 export class SingleFlight<T, From = void> {
   readonly #read: (from: From) => Promise<T>;

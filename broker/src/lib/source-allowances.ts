@@ -1,15 +1,15 @@
 import { Allowance, type AllowanceSize } from "./allowance.ts";
 
 export interface SourceAllowancesOptions {
-  /** Of one source. */
+  /** Allowance of each source. */
   readonly each: AllowanceSize;
-  /** Of all sources together. */
+  /** Allowance of all sources together. */
   readonly all: AllowanceSize;
-  /** Sources to remember; a further one takes the place of the one that was quiet for longest. */
+  /** Maximum number of sources to remember; a further source replaces the one that was quiet for longest. */
   readonly sourcesMax: number;
 }
 
-/** Bounds what comes from each source, so that none takes the whole allowance. */
+/** Bounds each source, so that none takes the whole allowance. */
 export class SourceAllowances {
   readonly #options: SourceAllowancesOptions;
   readonly #clock: { monotonic(): number };
@@ -22,12 +22,12 @@ export class SourceAllowances {
     this.#all = new Allowance(options.all, clock);
   }
 
-  /** Whether one more of a source is allowed now; then it is taken. */
+  /** Takes a token of the source, then one of all sources. Returns whether there were both. */
   take(source: string): boolean {
     return this.#find(source).take() && this.#all.take();
   }
 
-  /** The latest is last, so that the first is the one to forget. */
+  /** Moves the source to the end of the map, so that the first entry is the one to forget. */
   #find(source: string): Allowance {
     const known = this.#sources.get(source);
     if (known !== undefined) this.#sources.delete(source);

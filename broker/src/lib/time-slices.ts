@@ -4,8 +4,8 @@ import { createDeferred } from "./deferred.ts";
 const sliceMsMax = 5;
 
 /**
- * Longest time, in milliseconds, that a resumed task continues while others wait. A turn for each step would cost more than most steps, and what a
- * step writes to a socket would leave in a write of its own.
+ * Longest time, in milliseconds, that a resumed task continues while others wait. A turn for each step would cost more than most steps, and would send
+ * the bytes of each step to its socket in a separate write.
  */
 const resumedMsMax = 0.25;
 
@@ -41,7 +41,7 @@ export class TimeSlices implements Pauses {
     this.#turns = turns;
   }
 
-  /** Undefined while the slice lasts, so that a step that need not wait costs nothing. */
+  /** Returns undefined while the slice lasts, so that a step that need not wait costs nothing. */
   pause(): Promise<void> | undefined {
     const now = this.#turns.monotonic();
     const mayContinue = this.#waiting.size === 0 || now - this.#resumedAt < resumedMsMax;

@@ -14,7 +14,7 @@ test("signs with a whsec_ secret like the published vector of Standard Webhooks"
 });
 
 test.each(["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcde", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])(
-  "%s signs with its UTF-8 bytes",
+  "the secret %s signs with its UTF-8 bytes",
   (secret) => {
     const signed = `${message.id}.${message.timestampSeconds}.${message.body.toString()}`;
     const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(signed).digest("base64");
@@ -22,7 +22,7 @@ test.each(["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcd
   },
 );
 
-test("signs with a whsk_ key by Ed25519, as its public key verifies", () => {
+test("signs by Ed25519 with a whsk_ key, and the public key verifies the signature", () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);
   const signature = signMessage(`whsk_${seed.toString("base64")}`, message);

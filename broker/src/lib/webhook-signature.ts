@@ -24,7 +24,7 @@ export function signMessage(secret: string, { id, timestampSeconds, body }: Sign
   return `v1,${createHmac("sha256", toKey(secret)).update(head).update(body).digest("base64")}`;
 }
 
-/** What stands before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
+/** Bytes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7). */
 const keyHead = Buffer.from("302e020100300506032b657004220420", "hex");
 
 function toPrivateKey(seed: Buffer): KeyObject {

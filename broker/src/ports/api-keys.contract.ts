@@ -43,7 +43,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.listApiKeys(0)).toEqual(keys);
     });
 
-    it("refuses an id twice, and a key too many", async () => {
+    it("refuses a second key with the same id, and a key above the limit", async () => {
       expect(await one.insertApiKey(apiKeyOf(1), 2)).toBe(true);
       expect(await other.insertApiKey(apiKeyOf(1, { principal: "thief" }), 2)).toBe(false);
       expect(await other.insertApiKey(apiKeyOf(2), 2)).toBe(true);
@@ -51,7 +51,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.listApiKeys(0)).map(({ principal }) => principal)).toEqual(["client-1", "client-2"]);
     });
 
-    it("lists what changed after a revision, a revocation too", async () => {
+    it("lists the keys that changed after a revision, also by revocation", async () => {
       for (const number of [1, 2, 3]) await one.insertApiKey(apiKeyOf(number), 10);
       const upTo = (await other.listApiKeys(0)).at(-1)?.revision ?? 0;
       expect(await other.listApiKeys(upTo)).toEqual([]);
@@ -61,7 +61,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await other.listApiKeys(upTo)).toMatchObject([{ id: apiKeyOf(2).id, revokedAt: 5_000 }]);
     });
 
-    it("prunes keys that ended before", async () => {
+    it("prunes keys that expired or were revoked before a time", async () => {
       await one.insertApiKey(apiKeyOf(1, { expiresAt: 1_000 }), 10);
       await one.insertApiKey(apiKeyOf(2, { expiresAt: 3_000 }), 10);
       await one.insertApiKey(apiKeyOf(3), 10);
@@ -92,7 +92,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.readRoles(0)).toEqual(changes);
     });
 
-    it("tells what changed in the roles after a revision, a removal too, and nothing where nothing did", async () => {
+    it("reads the roles that changed after a revision, also by removal, and undefined if none changed", async () => {
       for (const name of ["a", "b", "c"]) await one.putRole({ name, rules: ruleFor(name) }, 10);
       const { revision = 0 } = (await other.readRoles(0)) ?? {};
       expect(await other.readRoles(revision)).toBeUndefined();
@@ -106,21 +106,21 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       await expect(one.readRoles(revision + 100)).rejects.toThrow("replaced by older ones");
     });
 
-    it("refuses a role too many, and replaces one where there is room for no other", async () => {
+    it("refuses a role above the limit, but still replaces an existing one", async () => {
       expect(await one.putRole({ name: "a", rules: ruleFor("a") }, 1)).toBe(true);
       expect(await other.putRole({ name: "b", rules: ruleFor("b") }, 1)).toBe(false);
       expect(await other.putRole({ name: "a", rules: ruleFor("c") }, 1)).toBe(true);
       expect((await one.readRoles(0))?.changed).toEqual([{ name: "a", rules: ruleFor("c") }]);
     });
 
-    it("gives changes of roles that two processes make at once one revision each", async () => {
+    it("gives concurrent changes of roles by two processes one revision each", async () => {
       const names = Array.from({ length: 20 }, (_, index) => `role-${index}`);
       const put = (name: string, index: number) => (index % 2 ? one : other).putRole({ name, rules: [] }, 100);
       await Promise.all(names.map(put));
       expect(await one.readRoles(0)).toMatchObject({ revision: names.length, names: new Set(names) });
     });
 
-    it("gives changes that two processes make at once one revision each", async () => {
+    it("gives concurrent changes of keys by two processes one revision each", async () => {
       const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
       await Promise.all(numbers.map(async (number) => (number % 2 ? one : other).insertApiKey(apiKeyOf(number), 100)));
       const revisions = (await one.listApiKeys(0)).map(({ revision }) => revision);

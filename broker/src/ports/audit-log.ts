@@ -9,7 +9,7 @@ export interface AuditLine {
    * were not written; `count` is their number.
    */
   readonly outcome: "begun" | "done" | "failed" | "refused" | "left out";
-  /** `tenant/name`; `anonymous` for somebody without a credential. Undefined for somebody unknown. */
+  /** `tenant/name`; `anonymous` for a caller without a credential. Undefined if the caller is unknown. */
   readonly principal?: string | undefined;
   readonly tenant?: string | undefined;
   /** The identifier of the key, which is no secret. */
@@ -25,17 +25,17 @@ export interface AuditLine {
   readonly sessionId?: string | undefined;
   readonly eventId?: string | undefined;
   readonly role?: string | undefined;
-  /** Of a role, as JSON. */
+  /** Rules of a role, as JSON. */
   readonly rules?: string | undefined;
   /** Where an order moves a subscription. */
   readonly place?: string | undefined;
   /** Fields that an order changes, without their values. */
   readonly changed?: string | undefined;
-  /** Events that an order concerned. */
+  /** Number of events that an order concerned. */
   readonly events?: number | undefined;
-  /** Events that waited and that a new topic does not match. */
+  /** Number of waiting events that the new topic of a subscription does not match. */
   readonly unmatched?: number | undefined;
-  /** Of the refusal or failure. */
+  /** Error code of the refusal or failure. */
   readonly code?: number | undefined;
   readonly reason?: string | undefined;
   readonly count?: number | undefined;
@@ -43,7 +43,7 @@ export interface AuditLine {
 
 /** Where audit lines go. */
 export interface AuditLog {
-  /** Never throws and never waits. Lines that cannot be written soon are counted, and given up. */
+  /** Never throws and never waits. Counts and drops lines that cannot be written soon. */
   write(line: AuditLine): void;
   /** Why lines are missing or late; undefined while all are written. */
   findTrouble(): string | undefined;

@@ -1,7 +1,7 @@
 import type { EventBatch } from "../domain/event.ts";
 import type { Address } from "../domain/topic.ts";
 
-/** A block of a chain's file that is not what its hashes say, or cannot be read. */
+/** A block in a chain's file that does not match its hashes, or cannot be read. */
 export interface DamagedBlock {
   readonly number: number;
   readonly reason: string;
@@ -10,7 +10,7 @@ export interface DamagedBlock {
 /** State of a block after an inspection; `repaired` if it was damaged before. */
 export type BlockState = "intact" | "repaired" | "damaged";
 
-/** A place in the chain's state, for whoever made it. */
+/** A place in the chain's state. Only the check that returned it interprets it. */
 export interface StatePlace {
   readonly account: string;
   readonly slot: string;
@@ -18,12 +18,12 @@ export interface StatePlace {
 
 /** A part of the chain's state after a check. */
 export interface CheckedState {
-  /** Where the next check goes on; undefined at the end of the state. */
+  /** Where the next check continues; undefined at the end of the state. */
   readonly next: StatePlace | undefined;
   readonly nodes: number;
-  /** A reason for each node or code that is damaged and stays so. */
+  /** A reason for each node or code that remains damaged. */
   readonly damaged: readonly string[];
-  /** Nodes and codes that were damaged, and were written again from memory. */
+  /** Number of nodes and codes that were damaged and are rewritten from memory. */
   readonly mended: number;
 }
 
@@ -31,7 +31,7 @@ export interface CheckedState {
 export interface CheckedPlaces {
   readonly isMore: boolean;
   readonly entries: number;
-  /** Whether they differed, and were derived anew. Known at the end. */
+  /** Whether the places differed, and were derived again. Known only at the end. */
   readonly isDamaged: boolean;
 }
 
@@ -43,18 +43,18 @@ export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "
 /** Looks for damage in a chain whose file is this process's own. */
 export interface ChainCheck {
   /**
-   * Holds blocks against their hashes, from a number on and as many as a short time allows. Answers the last that it looked at, and those that
-   * are damaged; undefined above the newest block.
+   * Verifies blocks by their hashes, from a number on and as many as a short time allows. Returns the last verified number, and the damaged blocks;
+   * undefined above the newest block.
    */
   check(from: number): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] } | undefined>;
   /**
-   * Makes the calls of a block's transactions anew from all its batches in the index, by which everything that stands elsewhere in a transaction
-   * stays as it is. Answers whether the block fits its hashes then; if not, nothing has changed.
+   * Rebuilds the calldata of a block's transactions from all batches that the index has of the block; the other fields stay. Returns whether the
+   * block then matches its hashes; if not, nothing has changed.
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
   /**
-   * Compares the chain's places, which say in which block a hash or a log stands, with its blocks: one short step, or the first of another
-   * comparison. Derives them anew if they differ.
+   * Compares the chain's places, which tell the block of a hash or a log, with its blocks. Each call is one short step; `isFirst` begins a new
+   * comparison. Derives the places again if they differ.
    */
   checkPlaces(isFirst: boolean): Promise<CheckedPlaces>;
   /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { a, b, both, c, type CoordinatorScenario, nodeIdOf } from "./coordinator-scenario.contract.ts";
 import { group, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
-/** How subscriptions are balanced. */
+/** Balancing of subscriptions. */
 export function testBalance(scenario: CoordinatorScenario): void {
   describe("balance", () => {
     it("assigns callback subscriptions without an owner, in any state, to members that deliver their group", async () => {
@@ -87,7 +87,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       for (const { epoch } of await scenario.store.listSubscriptions()) expect(epoch).toBe(1);
     });
 
-    it("balances 10,000 over three nodes as they join and leave, in few calls, with the fewest moves", async () => {
+    it("balances 10,000 subscriptions over three nodes as they join and leave, in few calls, with the fewest moves", async () => {
       await scenario.join(a);
       await scenario.insert(Array.from({ length: 10_000 }, (_, index) => subscriptionOf(index)));
       expect(await scenario.one.balance(a)).toEqual({ given: 10_000, asked: 0 });

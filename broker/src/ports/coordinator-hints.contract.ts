@@ -64,7 +64,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard();
     });
 
-    it("report an expired node once, and one that leaves, with what they held", async () => {
+    it("report an expired node once, and a leaving node, each with the number of leases and subscriptions that it held", async () => {
       await scenario.join(c);
       await scenario.one.takeLease(group, a);
       await scenario.one.takeLease(otherGroup, c);
@@ -84,7 +84,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard(goneOf(c, { how: "left", subscriptions, groups: 1 }), { kind: "nodes" });
     });
 
-    it("report a dead node whose address another one has by now, but not an earlier membership of the same node", async () => {
+    it("report a dead node whose address another node takes, but not an earlier membership of the same node", async () => {
       await scenario.expire(a, [b]);
       await scenario.one.join({ id: c, address: addressOf(a) }, lastsMs);
       await expectHeard(goneOf(a, { how: "expired", subscriptions: 1 }), { kind: "nodes" });
@@ -117,7 +117,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard({ kind: "nodes" });
     });
 
-    it("report releases: to all nodes, if they must be balanced", async () => {
+    it("report a released subscription: to all nodes if it must be balanced", async () => {
       await scenario.one.claim(subscriptionOf(1).id, b);
       await listHeard();
       await scenario.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
@@ -126,7 +126,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard({ kind: "nodes" });
     });
 
-    it("report balancing, members found expired, and a free lease", async () => {
+    it("report balanced subscriptions, an expired member, and a released lease", async () => {
       await scenario.one.balance(a);
       await expectHeard(takenOf(a, { subscriptions: 1 }), takenOf(b, { subscriptions: 1 }), { kind: "nodes" });
       await scenario.one.balance(a);
@@ -166,7 +166,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard({ kind: "ahead", groupId: group, blockNumber: 7 });
     });
 
-    it("arrive in their own turn, and never after the end", async () => {
+    it("never arrive within the call that causes them, nor after listening has ended", async () => {
       const claiming = scenario.one.claim(subscriptionOf(2).id, b);
       expect([...heard]).toEqual([]);
       await claiming;
@@ -182,7 +182,7 @@ export function testHints(scenario: CoordinatorScenario): void {
   });
 }
 
-/** For hints that arrive over the network. */
+/** Waits for a condition, since hints may arrive over the network. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -67,7 +67,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
     });
 
-    it("do not return after a replacement by a late renewal or join, and their leaving has no effect", async () => {
+    it("do not come back by a late renewal or join once they are replaced, and their leaving has no effect", async () => {
       await scenario.join(a);
       const address = addressOf(a);
       expect(await scenario.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");
@@ -118,7 +118,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.one.renew(a, { lastsMs, groups: both })).toBe(false);
     });
 
-    it("are gone at once when they leave, and stay gone", async () => {
+    it("are removed at once when they leave, and cannot renew", async () => {
       await scenario.join(a);
       await scenario.other.leave(a);
       expect(await scenario.one.listNodes()).toEqual([]);
@@ -233,7 +233,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       await scenario.join(b);
     });
 
-    it("reserves a signer for one node per group", async () => {
+    it("is reserved for one node per group", async () => {
       expect(await scenario.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
       expect(await scenario.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
       expect(await scenario.other.reserveSigner({ groupId: group, sender }, b)).toMatchObject({
@@ -245,7 +245,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.reserveSigner({ groupId: group, sender: `0x${"22".repeat(20)}` }, b)).toBeUndefined();
     });
 
-    it("reserves a signer for one of two nodes that ask at once", async () => {
+    it("is reserved for one of two nodes that ask at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const signer = { groupId: group, sender: `0x${round.toString(16).padStart(40, "0")}` } as const;
         const answers = await Promise.all([

@@ -16,7 +16,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "unknown" });
     });
 
-    it("assigns a subscription without an owner, under a new epoch; repeating it changes nothing", async () => {
+    it("assigns a subscription without an owner, under a new epoch; repeating the claim changes nothing", async () => {
       await scenario.insert([subscriptionOf(1, { epoch: 7, delivery: sessionOf("MQTT") })]);
       const held = { ...subscriptionOf(1), delivery: sessionOf("MQTT"), owner: a, epoch: 8 };
       expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
@@ -65,7 +65,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
     });
 
-    it("takes a suspended one at once", async () => {
+    it("takes a suspended subscription at once", async () => {
       await scenario.insert([subscriptionOf(1, { owner: a, state: "suspended" })]);
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
@@ -157,7 +157,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
     });
 
-    it("releases subscriptions that can be assigned at once, while its node is still a member", async () => {
+    it("lets other nodes get the subscriptions at once, while the releasing node is still a member", async () => {
       await scenario.one.renew(a, { lastsMs, groups: [] });
       await scenario.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
       expect(await scenario.other.balance(b)).toEqual({ given: 3, asked: 0 });
@@ -165,7 +165,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
     });
   });
 
-  it("holdings are a node's active subscriptions of every kind, by identifier", async () => {
+  it("listHoldings returns a node's active subscriptions of every kind, by identifier", async () => {
     await scenario.join(a);
     await scenario.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),

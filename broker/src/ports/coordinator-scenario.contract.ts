@@ -9,7 +9,7 @@ import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts"
 /** A started store, and coordinators of the nodes that share it. */
 export interface CoordinatorFixture {
   readonly store: Store;
-  /** As two nodes see it. */
+  /** The coordinators of two nodes. */
   readonly coordinators: readonly [Coordinator, Coordinator];
   /** Inserts subscriptions with the given owner and epoch. */
   insert(subscriptions: readonly Subscription[]): Promise<void>;
@@ -18,9 +18,9 @@ export interface CoordinatorFixture {
   close(): Promise<void>;
 }
 
-/** Duration of memberships. */
+/** Duration of memberships, in milliseconds. */
 export const lastsMs = 3_600_000;
-/** Time before its end at which a test looks at a membership. Long, because a database's clock runs on during the calls. */
+/** How long before the end of a membership a test looks at it, in milliseconds. Long, because a database's clock advances during the calls. */
 export const nearEndMs = 60_000;
 export const both = [group, otherGroup];
 export const noMember = expect.objectContaining({ name: "BrokerError", code: 200207 });
@@ -88,7 +88,7 @@ export class CoordinatorScenario {
   async ownerOf(number: number): Promise<Pick<Subscription, "owner" | "epoch">> {
     const found = await this.store.findSubscription(subscriptionOf(number).id);
     if (found === undefined) throw new Error(`there is no subscription ${number}`);
-    if (found.state === "damaged") throw new Error(`a change left the checks of subscription ${number} as they were`);
+    if (found.state === "damaged") throw new Error(`a change did not update the checksum of subscription ${number}`);
     return { owner: found.owner, epoch: found.epoch };
   }
 

@@ -34,7 +34,7 @@ export type Claim =
 export type Hint =
   | { readonly kind: "index"; readonly groupId: GroupId }
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
-  /** A session that another than its owner has changed. */
+  /** A session was changed, but not by its owner. */
   | { readonly kind: "session"; readonly id: SessionId }
   /** Nodes, leases, or the owners of many subscriptions. */
   | { readonly kind: "nodes" }
@@ -46,7 +46,7 @@ export type Hint =
 
 /** The end of a membership, with what the node held. */
 export interface Departure {
-  /** `expired`: it did not renew in time, and was removed or replaced by a node that joined. */
+  /** `expired`: the node did not renew in time, and was removed or replaced by a node that joined. */
   readonly how: "left" | "expired";
   readonly nodeId: NodeId;
   readonly address: string;
@@ -59,7 +59,7 @@ export interface Departure {
 /** A node took what had no live owner: a group's lease, or subscriptions that `balance` assigned. */
 export interface TakeOver {
   readonly nodeId: NodeId;
-  /** Who had it before; undefined if nobody did, or if that node released it. */
+  /** The node that had it before; undefined if none had, or if that node released it. */
   readonly from: NodeId | undefined;
   /** The group of the lease; undefined for subscriptions. */
   readonly groupId: GroupId | undefined;
@@ -125,7 +125,7 @@ export interface Coordinator {
   listHoldings(nodeId: NodeId): Promise<readonly Holding[]>;
   /**
    * Makes the node the owner of a subscription, in any state, under a new epoch if the owner changes. If a live owner delivers it, requests it from
-   * that owner. Takes a suspended one at once, since nobody delivers it. If several nodes request it, the first gets it.
+   * that owner. Takes a suspended subscription at once, since nobody delivers it. If several nodes request a subscription, the first gets it.
    */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /**
@@ -136,9 +136,9 @@ export interface Coordinator {
   letGo(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
    * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can
-   * deliver its group, at most {@link giftsMax}. Requests subscriptions from members with more than their share, at most {@link movesMax}. Shares
-   * are even within one for each group. Does nothing while another node balances, or for a node that is not a live member. If members and groups are
-   * as in the last call that found nothing to do, it may skip a few calls before it reads the subscriptions again.
+   * deliver its group, at most {@link giftsMax}. Requests subscriptions from members with more than their share, at most {@link movesMax}. See
+   * planBalance for the shares. Does nothing while another node balances, or for a node that is not a live member. While members and groups are as in
+   * the last call that found nothing to do, a few calls may return without reading the subscriptions.
    */
   balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }>;
 

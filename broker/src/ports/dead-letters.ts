@@ -11,15 +11,16 @@ export interface DeadLetterPage {
 }
 
 /**
- * Dead letters of subscriptions. `saveProgress` writes them in the transaction in which the cursor passes their events. Those after the cursor go when it
- * moves back, since their events are delivered again, and all go with the subscription. Changes are durable when the call returns.
+ * Dead letters of subscriptions. `saveProgress` writes them in the transaction in which the cursor passes their events. A cursor that moves back
+ * removes the dead letters after it, since their events are delivered again. A removed subscription removes all of its dead letters. Changes are
+ * durable when the call returns.
  */
 export interface DeadLetters {
   /** In ascending position. */
   list(id: SubscriptionId, page: DeadLetterPage): Promise<readonly DeadLetter[]>;
   find(id: SubscriptionId, eventId: EventId): Promise<DeadLetter | undefined>;
   count(id: SubscriptionId): Promise<number>;
-  /** Removes those that have not changed since they were read; returns how many. */
+  /** Removes the dead letters that have not changed since they were read; returns how many. */
   remove(letters: readonly DeadLetter[]): Promise<number>;
   /** Replaces a dead letter by one of the same event. Returns false if it has changed since it was read, or is gone. */
   replace(letter: DeadLetter, next: Pick<DeadLetter, "attempts" | "reason" | "failedAt">): Promise<boolean>;

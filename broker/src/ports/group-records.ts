@@ -18,7 +18,7 @@ export interface GroupRecord {
   readonly writers?: WriterSet;
 }
 
-/** Remembers each group's chain, so that the broker notices another chain behind the same address. */
+/** Remembers each group's chain, so that the broker notices a different chain at the same address. */
 export interface GroupRecords {
   findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined>;
   /** Saves the first record of a group and ignores later ones, so that concurrent nodes agree. Returns the saved record, which is durable. */

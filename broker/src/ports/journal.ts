@@ -4,7 +4,7 @@ import type { Address, Hash } from "../domain/topic.ts";
 /** One signed version of a transaction. Versions with the same nonce differ in their fees; the chain includes at most one of them. */
 export interface SignedVariant {
   readonly hash: Hash;
-  /** As sent to the chain. */
+  /** The signed transaction, encoded as for the chain. */
   readonly raw: Uint8Array;
 }
 

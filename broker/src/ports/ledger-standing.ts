@@ -11,13 +11,13 @@ export interface AccountStanding {
   /** In wei; undefined if the chain does not tell. */
   readonly balance: bigint | undefined;
   readonly fees: OfferedFees;
-  /** Transactions that were handed to the chain and are not final yet, and those that wait for their turn. */
+  /** Number of transactions that were sent to the chain and are not final yet, or that wait to be sent. */
   readonly transactionsUnderWay: number;
 }
 
 /** What a ledger knows of its chain and its account, for operators. */
 export interface LedgerStanding {
-  /** Which blocks are final: all, those with that many blocks on top, or those that the chain calls so. */
+  /** Which blocks are final: all (`latest`), those with this number of blocks on top, or those that the chain calls safe or finalized. */
   readonly finality: "latest" | "safe" | "finalized" | number;
   /** Undefined before the start, and for a chain without accounts. */
   readonly account: AccountStanding | undefined;

@@ -132,7 +132,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(plain).toEqual(events);
     });
 
-    test("gives batches of known places again, and leaves out what is not there", async () => {
+    test("reads batches by their places, and leaves out a place without a batch", async () => {
       const address = await openTopic(ledger);
       for (let index = 0; index < 30; index += 1) await ledger.append([batch(address, [event(`${index}`)])], never);
       const committed = (await collectAll(ledger)).flatMap(({ entries, number: blockNumber }) =>
@@ -180,7 +180,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(["a", "b", "c", "d"]);
     });
 
-    test("commits all batches of a whole append, or none where one is rejected", async () => {
+    test("an append with isWhole commits all batches, or none if one is rejected", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
       const whole = (text: string) => [batch(first, [event(text)]), batch(second, [event(text)], otherName)];
@@ -239,7 +239,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(kinds?.slice(0, 3)).toEqual(["topic-opened", "events-committed", "events-committed"]);
     });
 
-    test("answers an append that has only rejected batches", async () => {
+    test("returns an outcome for an append that has only rejected batches", async () => {
       const outcomes = await ledger.append([batch(unknownAddress, [event("x")])], never);
       expect(outcomes).toEqual([{ status: "rejected", reason: "unknown-topic" }]);
     });
@@ -268,7 +268,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect((await collectAll(ledger, head - 1)).map(({ number }) => number)).toEqual([head]);
     });
 
-    test("misses and repeats no event while events are appended", async () => {
+    test("following misses and repeats no event while events are appended", async () => {
       const address = await openTopic(ledger);
       const total = 60;
       const seen = collect(ledger, -1, (blocks) => contents(flat(blocks)).length >= total);
@@ -291,7 +291,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
-    test("keeps a foreign topic apart whose name only looks like ours", async () => {
+    test("reports a foreign topic under its exact name if it only looks like another name", async () => {
       await openTopic(ledger);
       await harness.stranger.open(`\uFEFF${name}`);
       const opened = flat(await collectAll(ledger)).flatMap((entry) =>
@@ -373,7 +373,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       await expect(ledger.append([batch(address, [event("late")])], never)).rejects.toMatchObject({ code: 200205 });
     });
 
-    test("a big batch of 1,000 events of 256 bytes", async () => {
+    test("commits a batch of 1,000 events of 256 bytes unchanged", async () => {
       const address = await openTopic(ledger);
       const events = Array.from({ length: 1000 }, (_, index) => ({
         content: Buffer.alloc(256, index % 251),

@@ -11,15 +11,15 @@ export interface LedgerLimits {
   readonly eventsPerTransactionMax: number;
   /** Bytes of encoded events in one transaction. */
   readonly bytesPerTransactionMax: number;
-  /** What each topic but the first takes of those bytes beside its events. */
+  /** Bytes of that limit that each topic after the first takes in addition to its events. */
   readonly bytesPerTopic: number;
   readonly transactionsInFlightMax: number;
 }
 
-/** How a topic is opened that has never been opened, as far as known. */
+/** How to open a topic that was never opened, as far as known. */
 export interface TopicOpening {
   readonly address: Address;
-  /** The set of accounts that may write to it; undefined for everyone. */
+  /** The set of accounts that may write to the topic; undefined for everyone. */
   readonly writers: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export type BatchOutcome =
       readonly status: "rejected";
       readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" | "count-too-large";
     }
-  /** The topic is for other accounts. */
+  /** Only other accounts may publish to the topic. */
   | { readonly status: "rejected"; readonly reason: "not-a-writer" }
   /** Other accounts moved the topic's sequence beyond 2^53 - 1: the batch is on the chain, but cannot be indexed. */
   | { readonly status: "rejected"; readonly reason: "sequence-spent" }
@@ -57,13 +57,13 @@ interface EntryPlace {
 
 export interface AppendOptions {
   /**
-   * Asked right before the transaction is handed to the chain, when it would survive this process; if false, the ledger hands over nothing and throws
+   * Called right before the transaction is sent; from then on, the transaction survives this process. If false, the ledger sends nothing and throws
    * 200202.
    */
   readonly mayStart?: (() => boolean) | undefined;
   /**
-   * Whether the chain commits all batches or none: where it would reject one, `append` throws 200202. Registries of an earlier version, and appends that open topics, decide about
-   * each batch by itself all the same.
+   * Whether the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect with a registry of an earlier
+   * version, or in an append that opens topics: there the registry decides about each batch by itself.
    */
   readonly isWhole?: boolean | undefined;
 }
@@ -100,7 +100,7 @@ export type LedgerEntry =
       readonly reason: string;
     });
 
-/** Where a batch stands on the chain. */
+/** The place of a batch on the chain. */
 export interface BatchPlace {
   readonly blockNumber: number;
   readonly logIndex: number;
@@ -115,7 +115,7 @@ export interface BlockRef {
   readonly hash: Hash;
 }
 
-/** A final block with its entries for us. `follow` may omit blocks without entries, except the newest of each step. */
+/** A final block with the entries of the group's registry. `follow` may omit blocks without entries, except the newest of each step. */
 export interface LedgerBlock extends BlockRef {
   readonly parentHash: Hash;
   /** Milliseconds since the epoch; chains keep whole seconds. */
@@ -124,9 +124,9 @@ export interface LedgerBlock extends BlockRef {
 }
 
 /**
- * One step of `follow`. After `reorganised` it ends: a block from an earlier step, or one announced as final, is no longer on the chain. `common`
- * is the newest block that `follow` returned, or began after, and that is still on the chain. Undefined if the ledger does not know it; then the
- * follower compares its own blocks with the chain.
+ * One step of `follow`. `reorganised` is the last step: a block from an earlier step, or one announced as final, is no longer on the chain. `common`
+ * is the newest block that `follow` returned, or began after, and that is still on the chain; undefined if the ledger does not know such a block. The
+ * follower then compares its own blocks with the chain.
  */
 export type LedgerStep =
   | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }
@@ -138,7 +138,7 @@ export interface Outage {
   readonly since: number;
 }
 
-/** State of a chain, without a call to it. */
+/** State of a chain, as known without a call to the chain. */
 export interface LedgerView {
   /** Undefined while the chain answers, as far as known. */
   readonly outage: Outage | undefined;
@@ -175,7 +175,7 @@ export interface Ledger {
   readonly sender?: Address | undefined;
   /** Undefined if the chain's file is not this process's own. */
   readonly chainCheck?: ChainCheck | undefined;
-  /** How long a caller waits for its transaction and its block; defaults to the engine's limit. */
+  /** How long a caller waits for its transaction and its block, in milliseconds; defaults to the engine's limit. */
   readonly publishTimeoutMs?: number | undefined;
   /** Connects, and deploys the registry if there is none. Call it before anything else; call it again after a failure. */
   start(options?: LedgerStartOptions): Promise<void>;
@@ -183,16 +183,16 @@ export interface Ledger {
   stop(signal?: AbortSignal): Promise<void>;
   /** Opens or reopens; idempotent. Returns the block since which the topic is open. */
   openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
-  /** For `append` to open the topic with its first batch. @throws 100113 if this account may not open topics for the group. */
+  /** Prepares an `append` that opens the topic with its first batch. @throws 100113 if this account may not open topics for the group. */
   prepareOpening(name: TopicName): Promise<TopicOpening>;
   /** Who may publish to a topic; undefined if it was never opened. @throws 200205. */
   findWriters(name: TopicName, signal: AbortSignal): Promise<TopicWriters | undefined>;
   /** Closes; idempotent. @throws 100101 if the topic never existed. */
   closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /**
-   * Commits the batches in one transaction, in order, after it has opened the topics of those with an `opening`. Successive calls (without waiting) are committed in their order. The caller must observe
-   * `limits`. If aborted before sending, throws 200202 and changes nothing; if later, throws 200201 or 200205 and the batches may still be
-   * committed.
+   * Commits the batches in order, in one transaction that first opens the topics of batches with an `opening`. Commits successive calls in their
+   * order, even if the caller does not wait for the earlier ones. The caller must observe `limits`. If aborted before sending, throws 200202 and
+   * changes nothing; if later, throws 200201 or 200205 and the batches may still be committed.
    */
   append(
     batches: readonly OutgoingBatch[],
@@ -204,22 +204,23 @@ export interface Ledger {
    * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
-  /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
+  /** A final block as `follow` returns it, for callers to whom it is optional; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /**
-   * The batches at these places, which ascend and are of final blocks. Leaves out what the chain does not give, and batches that are malformed. Neighbouring
-   * places share a request. Ends early with what it has when `signal` aborts, or a later request fails. @throws 200205 where the first one fails.
+   * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one.
+   * Neighbouring places share a request. If `signal` aborts or a later request fails, returns the batches that it has. @throws 200205 if the first
+   * request fails.
    */
   readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]>;
   /**
-   * Waits until no transaction that `sender` (this ledger's account if undefined) sent before the call can still be included. Returns a block that is not
-   * below any that included one; undefined if `signal` aborts first, or nobody can tell in time. A reorg may bring back what it removed.
-   * @throws 200205.
+   * Waits until no transaction that `sender` (this ledger's account if undefined) sent before the call can still be included. Returns a block number
+   * that is not below any block that included one; undefined if `signal` aborts first, or the outcome stays unknown. After a reorg, a removed
+   * transaction may be included again. @throws 200205.
    */
   settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined>;
   /** The current state of the chain, as far as known. */
   view(): LedgerView;
-  /** The state of the ledger's account, for which the chain is asked. Never rejects. */
+  /** Asks the chain for the state of the ledger's account. Never rejects. */
   readStanding(): Promise<LedgerStanding>;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;

@@ -23,7 +23,7 @@ export interface CallbackGauge {
   readonly waiting: number;
 }
 
-/** What a scrub goes through: the index, the blocks of the chain's file, their places (see `checkPlaces` of the chain check), or its newest state. */
+/** What a scrub verifies: the index; or of the chain's file, the blocks, their places (see `checkPlaces` of the chain check), or the newest state. */
 export type ScrubPart = "index" | "chain" | "places" | "state";
 
 export const deadLetterChanges = ["added", "delivered", "discarded"] as const;
@@ -44,7 +44,7 @@ export interface Metrics {
   chainDamaged(groupId: string, outcome: "mended" | "unmended"): void;
   /** The scan for damage has reached a block of the chain's file. */
   chainScrubbed(groupId: string, measure: { readonly block: number; readonly blocks: number }): void;
-  /** A round went through all of a part; `at` is in milliseconds since the epoch. */
+  /** A scrub verified all of a part; `at` is in milliseconds since the epoch. */
   scrubEnded(groupId: string, round: { readonly part: ScrubPart; readonly at: number }): void;
   /** The store dropped its copy of the events of batches, up to a block. */
   eventsDropped(
@@ -62,9 +62,9 @@ export interface Metrics {
   consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void;
   /** Calls `read` on each scrape. */
   watchGroups(read: () => readonly GroupGauge[]): void;
-  /** The same, for a node in a cluster. */
+  /** Like {@link watchGroups}, for a node in a cluster. */
   watchNode(read: () => NodeGauge | undefined): void;
-  /** The same, for callbacks. */
+  /** Like {@link watchGroups}, for callbacks. */
   watchCallbacks(read: () => CallbackGauge): void;
 }
 

@@ -16,7 +16,7 @@ export type PublishKeyStore = PublishKeys & {
 const group = parseGroupId("1");
 const otherGroup = parseGroupId("2");
 
-/** A row whose key is the number. */
+/** A row whose key contains the number. */
 export const keyRowOf = (number: number, change: Partial<PublishKeyRow> = {}): PublishKeyRow => ({
   groupId: group,
   scope: "",
@@ -48,7 +48,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(keyRowOf(3))).toBeUndefined();
     });
 
-    it("returns the rows that hold the keys, and records the others of the call", async () => {
+    it("returns the stored row of a key that is taken, and records the other keys of the call", async () => {
       await keys.recordPublishKeys([keyRowOf(2)]);
       const repeat = keyRowOf(2, { token: keyRowOf(9).token, digest: "cd".repeat(32), recordedAt: 5 });
       expect(await keys.recordPublishKeys([keyRowOf(1), repeat, keyRowOf(3)])).toEqual([keyRowOf(2)]);
@@ -56,12 +56,12 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
     });
 
-    it("takes a row with the same token as recorded, since the answer to an earlier call may have been lost", async () => {
+    it("counts a row with the same token as recorded, since the answer to an earlier call may have been lost", async () => {
       await keys.recordPublishKeys([keyRowOf(1)]);
       expect(await keys.recordPublishKeys([keyRowOf(1)])).toEqual([]);
     });
 
-    it("counts the scopes that have enough keys, and drops the keys of one", async () => {
+    it("counts the keys of scopes that have at least a number of them, and drops the keys of one scope", async () => {
       const rows = [1, 2, 3].map((number) => keyRowOf(number, { scope: "many" }));
       await keys.recordPublishKeys([...rows, keyRowOf(4, { scope: "few" })]);
       await keys.recordPublishKeys([keyRowOf(5, { scope: "many", groupId: otherGroup })]);
@@ -82,7 +82,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect([await countOf(group), await countOf(otherGroup)]).toEqual([2, 1]);
     });
 
-    it("gives one of two concurrent recordings the key", async () => {
+    it("records a key for one of two concurrent calls, and returns the row to the other", async () => {
       const first = Array.from({ length: 20 }, (_, index) => keyRowOf(index));
       const second = first.map((row, index) => ({ ...row, token: keyRowOf(100 + index).token })).toReversed();
       const taken = (await Promise.all([keys.recordPublishKeys(first), keys.recordPublishKeys(second)])).flat();
@@ -100,7 +100,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(keyRowOf(1))).toEqual(keyRowOf(1, { sender: "0xb" }));
     });
 
-    it("releases keys by their token and sender only", async () => {
+    it("releases a key only if its token and sender match", async () => {
       await keys.recordPublishKeys([keyRowOf(1), keyRowOf(2), keyRowOf(3)]);
       await keys.releasePublishKeys([
         keyRowOf(1),
@@ -115,7 +115,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await countOf(group)).toBe(2);
     });
 
-    it("records and releases the keys of a session only while it is there under the epoch of their fence", async () => {
+    it("records and releases the keys of a session only while the session has the epoch of their fence", async () => {
       const begun = await keys.sessions.claimSession(claimOf({ position: positionZero }));
       const first: SessionKey = { id: idOf(1), epoch: claimOf().newEpoch };
       expect(begun.status).toBe("begun");
@@ -142,7 +142,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await countOf(group)).toBe(0);
     });
 
-    it("expires the oldest rows of one group by page", async () => {
+    it("expires the oldest rows of one group in pages", async () => {
       const rows = Array.from({ length: 10 }, (_, index) => keyRowOf(index));
       await keys.recordPublishKeys([...rows, keyRowOf(0, { groupId: otherGroup, token: keyRowOf(99).token })]);
       const before = keyRowOf(5).recordedAt;

@@ -10,7 +10,7 @@ export interface PublishKey {
   readonly key: string;
 }
 
-/** A publish by its key, recorded before the ledger is asked. */
+/** A publish with its key, recorded before the publish goes to the ledger. */
 export interface PublishKeyRow extends PublishKey {
   /** Random; an extension of the event carries it, so that a repeat finds the event in the topic. */
   readonly token: string;
@@ -21,20 +21,20 @@ export interface PublishKeyRow extends PublishKey {
   readonly digest: string;
   /** The account whose transactions may hold the event; empty if the chain is this node's own. */
   readonly sender: string;
-  /** By the group's session time, in milliseconds. */
+  /** In the group's session time, in milliseconds. */
   readonly recordedAt: number;
 }
 
-/** What a write of a key asks of the session that the key belongs to. */
+/** Condition for writing a key that belongs to a session. */
 export interface Fenced {
-  /** The session must be there with this epoch: nobody has taken it since. Left out where the key belongs to none, or nobody else can have it. */
+  /** The session must still have this epoch, so no other connection has it. Left out for a key without a session, or if no other connection is possible. */
   readonly fence?: SessionKey | undefined;
 }
 
 /** A key that is about to be recorded. */
 export interface KeyClaim extends PublishKeyRow, Fenced {}
 
-/** A key with what shows who holds it. */
+/** A key, with the token and sender that identify its holder. */
 export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender"> & Fenced;
 
 /** How many keys a group has. */
@@ -53,7 +53,7 @@ export interface FencedKey extends PublishKey {
   readonly isFenced: true;
 }
 
-/** What keeps a key from being recorded. */
+/** Why a key was not recorded: the row that holds it, or the fence. */
 export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
 
 /**
@@ -63,15 +63,15 @@ export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
  */
 export interface PublishKeys {
   /**
-   * Records each row whose key is free and whose fence holds to the end of the transaction. Returns what keeps the others from it, in any order: the
-   * fence, or the row that holds the key. A row that is there with the same token counts as recorded. Each key once.
+   * Records each row whose key is free and whose fence holds until the end of the transaction. For each of the others, returns the fence or the row
+   * that holds the key, in any order. A stored row with the same token counts as recorded. Give each key once.
    */
   recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]>;
   /** The row of a key; undefined if there is none. */
   findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined>;
-  /** Gives a row to another sender; false unless it is there with that token and sender. */
+  /** Gives a row to another sender; false unless the stored row has the given token and sender. */
   movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean>;
-  /** Removes the rows that still have these tokens and senders, and whose fences hold. Returns the keys whose fences do not. */
+  /** Removes the rows that still have these tokens and senders, and whose fences hold. Returns the keys whose fences do not hold. */
   releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]>;
   /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
   expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;

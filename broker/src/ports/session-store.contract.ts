@@ -21,7 +21,7 @@ export function testSessionStore(name: string, create: () => Promise<Store>): vo
 
     describe("claims", () => testClaims(() => store.sessions));
     describe("state", () => testState(() => store.sessions));
-    describe("what is due", () => testDue(() => store.sessions));
+    describe("due sessions", () => testDue(() => store.sessions));
     describe("rolling back", () => testRollBack(() => store));
     describe("shares", () => testShares(() => store));
     describe("owners", () => testOwners(() => store));
@@ -52,14 +52,14 @@ function testClaims(sessions: () => SessionStore): void {
     expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] } });
     expect(await sessions().findSession(idOf(1))).toEqual({ session, filters: [] });
   });
-  it("keeps sessions of one name apart by group and protocol", async () => {
+  it("keeps sessions with the same name apart by group and protocol", async () => {
     await begin(sessions());
     await begin(sessions(), { newId: idOf(2), groupId: otherGroup });
     await begin(sessions(), { newId: idOf(3), protocol: "STOMP" });
     const page = await sessions().listSessions({ after: idOf(1), limit: 1 });
     expect(page.map(({ session }) => session.id)).toEqual([idOf(2)]);
   });
-  it("ends a session and its filters if the next connection starts a new one", async () => {
+  it("ends a session and its filters if the next connection starts a new session", async () => {
     const former = await begin(sessions());
     await sessions().saveSessionFilters(former, { put: [filterOf(1)], removed: [], generation: 0 });
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2), isClean: true }));
@@ -70,7 +70,7 @@ function testClaims(sessions: () => SessionStore): void {
     expect(unstored).toMatchObject({ status: "begun", current: undefined });
     expect(await sessions().listSessions({ after: undefined, limit: 9 })).toEqual([]);
   });
-  it("begins no further session where a quota is used up, and resumes those that are there", async () => {
+  it("begins no stored session above a quota, and still resumes existing ones", async () => {
     const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 5 }];
     const claimOfAcme = (number: number) =>
       claimOf({ newId: idOf(number), key: `k${number}`, principal: `acme/p${number % 3}`, quotas, isStored: true });
@@ -86,7 +86,7 @@ function testClaims(sessions: () => SessionStore): void {
     const other = claimOf({ newId: idOf(31), key: "other", principal: "acme0/x", isStored: true });
     expect(await sessions().claimSession(other)).toMatchObject({ status: "begun" });
   });
-  it("begins no session of a new name unless the claim allows it", async () => {
+  it("begins no stored session with a new name unless the claim allows it", async () => {
     expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toEqual({ status: "full" });
     expect(await sessions().claimSession(claimOf({ mayBegin: false, isStored: false }))).toMatchObject({
       status: "begun",
@@ -96,18 +96,18 @@ function testClaims(sessions: () => SessionStore): void {
     const anew = claimOf({ mayBegin: false, isClean: true, newId: idOf(2) });
     expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", current: { id: idOf(2) } });
   });
-  it("begins anew if the session of the earlier connection ends with that connection", async () => {
+  it("begins a new session if the earlier one ends with its connection", async () => {
     const former = await begin(sessions(), { expiryMs: 0 });
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2) }));
     expect(claimed).toMatchObject({ status: "begun", former, current: { id: idOf(2) } });
   });
-  it("refuses a position of an index that has rolled back", async () => {
+  it("refuses a position that was read in another generation of the index", async () => {
     expect(await sessions().claimSession(claimOf({ generation: 1 }))).toEqual({ status: "went-back" });
     const begun = await begin(sessions());
     const change = { put: [filterOf(1)], removed: [], generation: 1 };
     expect(await sessions().saveSessionFilters(begun, change)).toBe("went-back");
   });
-  it("gives one session to one of many connections at a time", async () => {
+  it("gives each of several concurrent claims of a session its own epoch", async () => {
     await begin(sessions());
     const claims = Array.from({ length: 5 }, () => sessions().claimSession(claimOf()));
     const epochs = (await Promise.all(claims)).map((claimed: SessionClaimed) => {
@@ -118,7 +118,7 @@ function testClaims(sessions: () => SessionStore): void {
 }
 
 function testState(sessions: () => SessionStore): void {
-  it("keeps filters unchanged, and replaces those of the same text", async () => {
+  it("keeps filters unchanged, and replaces a filter with the same text", async () => {
     const begun = await begin(sessions());
     const filters = [
       filterOf(1),
@@ -132,20 +132,23 @@ function testState(sessions: () => SessionStore): void {
     expect((await sessions().findSession(begun.id))?.filters).toEqual([replaced]);
     expect(await sessions().findFilterOwner(replaced.id)).toMatchObject({ session: { id: begun.id } });
   });
-  it.each([true, false])("saves states of the right epoch, and returns the others (durable: %s)", async (isDurable) => {
-    const begun = await begin(sessions());
-    const other = await begin(sessions(), { newId: idOf(2), key: "other" });
-    const state = { cursor: toPosition(5, 0), taken: toPosition(6, 3), inFlight: everyByte };
-    const rows = [
-      { ...other, ...state, epoch: 6 },
-      { ...begun, ...state },
-      { ...begun, ...state, id: idOf(9) },
-    ];
-    expect((await sessions().saveSessions(rows, { isDurable })).toSorted()).toEqual([idOf(2), idOf(9)]);
-    expect((await sessions().findSession(idOf(1)))?.session).toMatchObject(state);
-    expect((await sessions().findSession(idOf(2)))?.session).toEqual(other);
-    expect(await sessions().saveSessions([], { isDurable })).toEqual([]);
-  });
+  it.each([true, false])(
+    "saves the states with the current epoch, and returns the other sessions (durable: %s)",
+    async (isDurable) => {
+      const begun = await begin(sessions());
+      const other = await begin(sessions(), { newId: idOf(2), key: "other" });
+      const state = { cursor: toPosition(5, 0), taken: toPosition(6, 3), inFlight: everyByte };
+      const rows = [
+        { ...other, ...state, epoch: 6 },
+        { ...begun, ...state },
+        { ...begun, ...state, id: idOf(9) },
+      ];
+      expect((await sessions().saveSessions(rows, { isDurable })).toSorted()).toEqual([idOf(2), idOf(9)]);
+      expect((await sessions().findSession(idOf(1)))?.session).toMatchObject(state);
+      expect((await sessions().findSession(idOf(2)))?.session).toEqual(other);
+      expect(await sessions().saveSessions([], { isDurable })).toEqual([]);
+    },
+  );
   it("refuses every write of an earlier epoch", async () => {
     const begun = await begin(sessions());
     await sessions().claimSession(claimOf());
@@ -155,7 +158,7 @@ function testState(sessions: () => SessionStore): void {
     expect(await sessions().removeSession(begun)).toBe(false);
     expect(await sessions().takeDueSession(begun, undefined)).toBeUndefined();
   });
-  it("removes a session, and a filter under a new epoch", async () => {
+  it("removes a filter under a new epoch, and then the session", async () => {
     const begun = await begin(sessions());
     await sessions().saveSessionFilters(begun, { put: [filterOf(1), filterOf(2)], removed: [], generation: 0 });
     expect(await sessions().removeSessionFilter(filterOf(1).id)).toBe(true);
@@ -168,7 +171,7 @@ function testState(sessions: () => SessionStore): void {
 }
 
 function testDue(sessions: () => SessionStore): void {
-  it("names a session whose will is due, then one that is over, in session time", async () => {
+  it("lists a session when its will is due, and again when it has expired, by session time", async () => {
     const begun = await begin(sessions());
     expect(await sessions().advanceSessionTime(group, 50)).toBe(50);
     expect(await sessions().findSessionTime(group)).toBe(50);
@@ -186,7 +189,7 @@ function testDue(sessions: () => SessionStore): void {
     await sessions().advanceSessionTime(group, 900);
     expect(await sessions().listDueSessions(group, 9)).toEqual([{ id: begun.id, epoch: 9 }]);
   });
-  it("names those due for longest first, without those that are connected", async () => {
+  it("lists the sessions that are due for longest first, without connected ones", async () => {
     for (const number of [1, 2, 3, 4]) {
       const session = await begin(sessions(), { newId: idOf(number), key: String(number), will: undefined });
       if (number < 4)
@@ -195,7 +198,7 @@ function testDue(sessions: () => SessionStore): void {
     await sessions().advanceSessionTime(group, 1_000);
     expect((await sessions().listDueSessions(group, 2)).map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
   });
-  it("lists and counts those of one group without connection, those that lost it first, first", async () => {
+  it("lists and counts the sessions of a group without connection, longest detached first", async () => {
     for (const number of [1, 2, 3, 4]) {
       const changes = { newId: idOf(number), key: String(number), groupId: number === 4 ? otherGroup : group };
       const session = await begin(sessions(), changes);
@@ -208,14 +211,14 @@ function testDue(sessions: () => SessionStore): void {
     expect(await sessions().countDetached(group)).toBe(2);
     expect(await sessions().countDetached(otherGroup)).toBe(1);
   });
-  it("ends an expired session when a connection asks for it", async () => {
+  it("ends an expired session when a connection claims it", async () => {
     const begun = await begin(sessions());
     await sessions().detachSession(begun, claimOf());
     await sessions().advanceSessionTime(group, 1_000);
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2) }));
     expect(claimed).toMatchObject({ status: "begun", former: { id: begun.id, will }, current: { id: idOf(2) } });
   });
-  it("ends no connections", async () => {
+  it("detachLost detaches a group's sessions without a live owner once", async () => {
     const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
     const lost = await begin(sessions());
     const ofNode = await begin(sessions(), { newId: idOf(2), key: "2", owner: node });
@@ -231,7 +234,7 @@ function testDue(sessions: () => SessionStore): void {
 }
 
 function testRollBack(store: () => Store): void {
-  it("moves only cursors beyond the end back", async () => {
+  it("moves back only positions after the block", async () => {
     const { sessions } = store();
     const begun = await begin(sessions);
     const ahead = { ...begun, cursor: toPosition(2, 1), taken: toPosition(6, 0), inFlight: everyByte };

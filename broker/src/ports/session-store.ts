@@ -9,7 +9,7 @@ import type { TopicFilter } from "../domain/topic-filter.ts";
 /** A session's identifier: a UUID in lower case. */
 export type SessionId = string & { readonly __brand: "SessionId" };
 
-/** What a client calls its session; unique in the store. */
+/** The client's name for its session; unique in the store. */
 export interface SessionName {
   readonly groupId: GroupId;
   readonly protocol: SessionProtocol;
@@ -23,28 +23,28 @@ export interface SessionKey {
   readonly epoch: number;
 }
 
-/** A share's identifier: a UUID. A share that begins anew has another one. */
+/** A share's identifier: a UUID. A share that ends and begins again gets a new one. */
 export type ShareId = string & { readonly __brand: "ShareId" };
 
-/** A member has acknowledged an event, or has it for good. */
+/** An event that does not return to its share: the member has acknowledged the event, or has it for good. */
 export interface SettledEvent {
   readonly share: ShareId;
   readonly position: Position;
 }
 
-/** How far a session is. */
+/** The progress of a session. */
 export interface SessionState extends SessionKey {
   /** Every event up to here is acknowledged, or was not for the session. */
   readonly cursor: Position;
-  /** Every event up to here was given or passed; those in flight lie between. */
+  /** Every event up to here was given to the session, or was not for it. The events in flight are between the cursor and here. */
   readonly taken: Position;
-  /** What is in flight, as the engine encodes it. */
+  /** The events in flight, as the engine encodes them. */
   readonly inFlight: Uint8Array;
-  /** Events of shares that it had and has done with; none when left out. */
+  /** Events of shares that the session had and settled; none when left out. */
   readonly settled?: readonly SettledEvent[];
 }
 
-/** What the end of a connection leaves to be done. */
+/** What the broker needs to know after a connection has ended. */
 export interface Legacy {
   readonly principal: string;
   /** The will, as the engine encodes it; undefined for none. */
@@ -55,13 +55,13 @@ export interface Legacy {
 }
 
 /**
- * A session. Its times are in the group's session time, which is milliseconds for which a broker has served the group: it depends on no clock that
- * anybody can set, and stands still while no broker runs.
+ * A session. Its times are in the group's session time: milliseconds for which brokers have served the group while something waited for this time.
+ * Session time depends on no clock that anybody can set, and stops while no broker runs.
  */
 export interface StoredSession extends SessionName, Omit<SessionState, "settled">, Legacy {
-  /** The node of its connection; undefined for none, and with a single process. */
+  /** The node that has the session's connection; undefined for none, and with a single process. */
   readonly owner: NodeId | undefined;
-  /** Since when it has no connection; undefined while it has one. */
+  /** When the connection ended; undefined while there is one. */
   readonly detachedAt: number | undefined;
   readonly willDueAt: number | undefined;
   /** Milliseconds since the epoch, UTC. */
@@ -70,9 +70,9 @@ export interface StoredSession extends SessionName, Omit<SessionState, "settled"
 
 /** A filter of a session. */
 export interface StoredFilter extends SessionFilter {
-  /** Names it in the listing of subscriptions. */
+  /** Identifies the filter in the listing of subscriptions. */
   readonly id: SubscriptionId;
-  /** Only events after this position. */
+  /** The filter matches only events after this position. */
   readonly startsAfter: Position;
 }
 
@@ -87,21 +87,21 @@ export interface SessionClaim extends SessionName, Legacy {
   readonly newId: SessionId;
   readonly newEpoch: number;
   readonly position: Position;
-  /** Of the index in which the position lies; see Store.insertSubscription. */
+  /** Generation of the index in which the position was read; see Store.insertSubscription. */
   readonly generation: number;
   readonly owner: NodeId | undefined;
   readonly now: number;
-  /** Ends a session of that name, and begins anew. */
+  /** Whether to end a session of that name and begin a new one. */
   readonly isClean: boolean;
   /** Whether a session that begins now is stored. */
   readonly isStored: boolean;
-  /** Whether a stored session may begin where there is none of that name. */
+  /** Whether a stored session may begin if there is none of that name. */
   readonly mayBegin: boolean;
-  /** What bounds the stored sessions of its principal; nothing if left out. */
+  /** Quotas for the stored sessions of the principal; none if left out. */
   readonly quotas?: readonly StoredQuota[];
 }
 
-/** `former`: the session as it was; where it did not go on, it is gone. */
+/** `former`: the session before the claim. Unless it is resumed, it no longer exists. */
 export type SessionClaimed =
   | { readonly status: "resumed"; readonly former: StoredSession; readonly current: SessionWithFilters }
   | {
@@ -111,14 +111,14 @@ export type SessionClaimed =
     }
   /** There is no session of that name, and none may begin. */
   | { readonly status: "full" }
-  /** The same, because of a quota. */
+  /** A quota does not allow a further session. */
   | OverQuota
   /** The row of the session is damaged, and was removed: claim again. */
   | { readonly status: "damaged" }
   /** The index has rolled back since: claim again. */
   | { readonly status: "went-back" };
 
-/** A claim by which a connection has its session. */
+/** Result of a claim that gave a session to the connection. */
 export type SessionGranted = Extract<SessionClaimed, { readonly status: "resumed" | "begun" }>;
 
 export interface FilterChange {
@@ -128,37 +128,37 @@ export interface FilterChange {
 }
 
 /**
- * Sessions that outlast their connections. Each call is one transaction; what is answered is on disk, except where {@link saveSessions} says
- * otherwise. A rollback of a group's index moves later positions of its sessions back, and with a lease gives those of other nodes a new epoch.
+ * Sessions that outlast their connections. Each call is one transaction, and durable when it returns, except {@link saveSessions} by request.
+ * A rollback of a group's index moves later positions of its sessions back; with a lease, it gives the sessions of other nodes a new epoch.
  */
 export interface SessionStore {
-  /** Gives a session to a connection under a new epoch, whoever had it, or begins one. Notifies the earlier owner. */
+  /** Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Notifies the earlier owner. */
   claimSession(claim: SessionClaim): Promise<SessionClaimed>;
   findSession(id: SessionId): Promise<SessionWithFilters | undefined>;
-  /** Returns the sessions that do not exist with their epoch. Unless it is durable, a power cut may lose it, but not a kill. */
+  /** Returns the sessions that do not exist with their epoch. Unless `isDurable`, a power cut may lose the write; a kill of the process does not. */
   saveSessions(rows: readonly SessionState[], options: { readonly isDurable: boolean }): Promise<readonly SessionId[]>;
   /** `refused`: there is no session with that epoch. */
   saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "went-back">;
   /**
-   * Ends the connection of a session, under the next epoch: the session has no owner then, and its time runs. Returns false if there is no session
-   * with that epoch.
+   * Ends the connection of a session, under the next epoch: the session then has no owner, and its will delay and expiry begin. Returns false if there
+   * is no session with that epoch.
    */
   detachSession(key: SessionKey, legacy: Omit<Legacy, "principal">): Promise<boolean>;
-  /** Takes a session without connection whose will or end is due, under a new epoch, so that one node alone sees to it. Undefined for another epoch. */
+  /** Takes a session without connection whose will or end is due, under a new epoch, so that only one node handles it. Undefined for another epoch. */
   takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined>;
-  /** Marks the will as published: only the end is due then. Returns false if there is no session with that epoch. */
+  /** Marks the will as published: from then on only the session's end can be due. Returns false if there is no session with that epoch. */
   settleWill(key: SessionKey): Promise<boolean>;
   /** Returns false if there is no session with that epoch. */
   removeSession(key: SessionKey): Promise<boolean>;
-  /** Ends the connections of sessions that have none: their owner is no member, or a killed process that has the store alone left them. */
+  /** Detaches the sessions whose connection was lost: their owner is no longer a member, or the only process of the store was killed. */
   detachLost(groupId: GroupId): Promise<void>;
   /** The group's session time, in milliseconds: how long its nodes have run while something waited for this time. */
   findSessionTime(groupId: GroupId): Promise<number>;
   /** Adds to the group's session time, and returns it. */
   advanceSessionTime(groupId: GroupId, byMs: number): Promise<number>;
-  /** Sessions without connection and owner whose will or end is due, those due for longest first. */
+  /** Sessions without connection and owner whose will or end is due, longest due first. */
   listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
-  /** In the order of their identifiers, after one of them. Leaves out damaged ones; fewer than the limit only at the end. */
+  /** Sessions in the order of their identifiers, beginning after `after`. Leaves out damaged ones. Returns fewer than the limit only at the end. */
   listSessions(page: {
     readonly after: SessionId | undefined;
     readonly limit: number;
@@ -167,13 +167,13 @@ export interface SessionStore {
   findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined>;
   /** Removes a filter of any node's session, under a new epoch, and notifies its owner. Returns false if there is none. */
   removeSessionFilter(id: SubscriptionId): Promise<boolean>;
-  /** Sessions of a group without connection, those that have had none for longest first. */
+  /** Sessions of a group without connection, longest detached first. */
   listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
-  /** How many sessions of a group have no connection. Reads an index entry of each. */
+  /** Number of sessions of a group without connection. Reads an index entry of each. */
   countDetached(groupId: GroupId): Promise<number>;
 }
 
-/** When a session without connection is over, in session time. */
+/** When a session without connection ends, in session time; undefined while it has a connection. */
 export function endsAt({ detachedAt, expiryMs }: Pick<StoredSession, "detachedAt" | "expiryMs">): number | undefined {
   return detachedAt === undefined ? undefined : detachedAt + expiryMs;
 }

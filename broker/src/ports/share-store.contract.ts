@@ -52,7 +52,7 @@ export function testShares(store: () => Store): void {
     share = await find();
   });
 
-  it("begins with its first member, and ends with its last one", async () => {
+  it("a share begins with its first member, and ends with its last one", async () => {
     expect(share.cursor).toBe(position);
     const second = await join(2);
     await leave(first);
@@ -63,7 +63,7 @@ export function testShares(store: () => Store): void {
     expect((await find()).id).not.toBe(share.id);
   });
 
-  it("ends with the session of its last member, and with the removal of its filter", async () => {
+  it("a share ends when the session of its last member ends, or when that member's filter is removed", async () => {
     await sessions().removeSession(first);
     expect(await sessions().findShare(group, filter)).toBeUndefined();
     await join(2);
@@ -75,7 +75,7 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findShare(group, filter)).toBeUndefined();
   });
 
-  it("is another one in another group", async () => {
+  it("the same filter is another share in another group", async () => {
     await join(2, { groupId: otherGroup });
     expect((await sessions().findShare(otherGroup, filter))?.id).not.toBe(share.id);
     await leave(first);
@@ -83,14 +83,14 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findShare(otherGroup, filter)).toBeDefined();
   });
 
-  it("gives to one of those that take at the same time", async () => {
+  it("only one of two concurrent takes succeeds", async () => {
     const second = await join(2);
     const outcomes = await Promise.all([take(share, first, places), take(share, second, places)]);
     expect(outcomes.toSorted()).toEqual(["refused", "taken"]);
     expect(await find()).toEqual({ ...share, epoch: share.epoch + 1, cursor: places[2] });
   });
 
-  it("gives nothing to a member that has another epoch", async () => {
+  it("refuses to give events to a member that has another epoch, and changes nothing", async () => {
     const again = await claim(1);
     expect(await take(share, first, places)).toBe("member-refused");
     expect(await find()).toEqual(share);
@@ -98,11 +98,14 @@ export function testShares(store: () => Store): void {
   });
 
   it.each<readonly [string, () => Promise<unknown>]>([
-    ["it is detached", () => sessions().detachSession(first, { will: undefined, willDelayMs: 0, expiryMs: 1_000 })],
-    ["it has another connection", () => claim(1)],
-    ["it is removed", () => sessions().removeSession(first)],
-    ["its node is gone", () => sessions().detachLost(group)],
-  ])("gets back what a member has not acknowledged when %s", async (_, end) => {
+    [
+      "its session is detached",
+      () => sessions().detachSession(first, { will: undefined, willDelayMs: 0, expiryMs: 1_000 }),
+    ],
+    ["its session has another connection", () => claim(1)],
+    ["its session is removed", () => sessions().removeSession(first)],
+    ["its connection is lost", () => sessions().detachLost(group)],
+  ])("a share gets back the events that a member has not acknowledged when %s", async (_, end) => {
     await join(2);
     await take(share, first, places);
     await sessions().saveSessions(
@@ -128,7 +131,7 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findReturning([share.id, idOf(9) as string as ShareId])).toEqual([share.id]);
   });
 
-  it("returns the cursor of a share, or the place before its oldest unacknowledged event", async () => {
+  it("findShareCursors returns the cursor of a share, or the position before its oldest unacknowledged event", async () => {
     const findPlaces = () => sessions().findShareCursors(group, [filter, parseTopicFilter("$share/others/a/#")]);
     expect(await findPlaces()).toEqual(new Map([[filter, position]]));
     await take(share, first, places);
@@ -157,7 +160,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([places[2]]);
   });
 
-  it("ignores what a connection has done with that has ended", async () => {
+  it("ignores acknowledgements by a connection that has ended, and of events that another member has", async () => {
     const second = await join(2);
     await take(share, first, places);
     const again = await claim(1);
@@ -170,7 +173,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([...places]);
   });
 
-  it("takes back the gifts of a take whose outcome nobody knows, and refuses one that comes late", async () => {
+  it("undoes a take whose outcome is unknown, and refuses a take that comes later under the earlier epoch", async () => {
     await take(share, first, places);
     const gifts = places.map((place) => ({ topic, position: place, to: { id: first.id, epoch: first.epoch } }));
     await sessions().returnShared({ id: share.id, gifts });
@@ -178,7 +181,7 @@ export function testShares(store: () => Store): void {
     expect(await take({ ...share, epoch: share.epoch + 1 }, first, places)).toBe("refused");
   });
 
-  it("takes back a gift although the member's session has gone on under another epoch, and none of a later take", async () => {
+  it("undoes a take although the member's session has a new epoch since, but undoes no later take", async () => {
     const own = { ...filterOf(9), filter: parseTopicFilter("own") };
     await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });
     await take(share, first, places);
@@ -191,7 +194,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([]);
   });
 
-  it("takes back nothing of a take that another node made under the same epoch", async () => {
+  it("undoes nothing of a take that another node made under the same epoch", async () => {
     const second = await join(2);
     await take(share, second, places);
     const gifts = places.map((place) => ({ topic, position: place, to: first }));
@@ -199,7 +202,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([]);
   });
 
-  it("lets a member keep what it has when its session goes on under another epoch", async () => {
+  it("a member keeps its events when its session gets a new epoch on the same connection", async () => {
     const own = { ...filterOf(9), filter: parseTopicFilter("own") };
     await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });
     await take(share, first, places);
@@ -207,7 +210,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([]);
   });
 
-  it("goes back with the index, under another epoch", async () => {
+  it("a rollback of the index moves the share's cursor back under a new epoch, and removes later events", async () => {
     await join(2);
     await take(share, first, places);
     const now = await find();

@@ -35,30 +35,30 @@ export interface ShareTake {
 }
 
 /**
- * Shares that sessions of any node are members of. Exactly one session holds an event that was given and is not acknowledged. When its connection
- * ends, in whatever way, the event is returned, and another member can take it. A share begins and ends with the filters `$share/…` of sessions,
- * in the same transactions.
+ * Shares, whose members are sessions of any node. Exactly one session holds an event that was given and is not acknowledged. When the connection of
+ * that session ends, in whatever way, the event returns to the share, and another member can take it. A share begins and ends with the filters
+ * `$share/…` of sessions, in the same transactions.
  */
 export interface ShareStore {
   /**
-   * Undefined where no session is a member. Reports a damaged row, and begins the share anew for its members: nothing is lost, and they may get again
-   * what they acknowledged.
+   * Undefined if no session is a member. Reports a damaged row, and begins the share again for its members: no event is lost, but members may get
+   * acknowledged events again.
    */
   findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined>;
   /**
-   * How far each of the shares is: every event up to there was acknowledged, or skipped. If the row of the oldest event that is not acknowledged is
-   * damaged, the share's cursor. Leaves out shares that no session is a member of, and damaged rows of shares.
+   * For each share, the position up to which every event was acknowledged or skipped; the share's cursor if the row of its oldest unacknowledged event
+   * is damaged. Leaves out shares without members, and damaged rows of shares.
    */
   findShareCursors(groupId: GroupId, filters: readonly TopicFilter[]): Promise<ReadonlyMap<TopicFilter, Position>>;
   /** Events that were not acknowledged by members whose connection has ended, in ascending order. */
   listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]>;
-  /** Those of the shares that have returned events. */
+  /** The given shares that have returned events. */
   findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]>;
   /**
    * Moves the cursor and gives events to members, under the next epoch. `refused`: the share has another epoch, or is gone. `member-refused`: a
    * member has another epoch; nothing has changed.
    */
   takeShared(take: ShareTake): Promise<"taken" | "refused" | "member-refused">;
-  /** Undoes a take whose outcome is unknown, under the next epoch: also for a session that has gone on under another epoch. */
+  /** Undoes a take whose outcome is unknown, under the next epoch, even if the session of a member has a new epoch since. */
   returnShared(take: Pick<ShareTake, "id" | "gifts">): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { Subscription, WebhookDelivery } from "../domain/subscription.ts";
 /** The destination of a subscription's notifications. */
 export type CallbackTarget = Pick<Subscription, "id"> & Omit<WebhookDelivery, "kind">;
 
-/** Where an event comes from, for forms that say it. Time in milliseconds since the epoch; undefined where nobody knows it now. */
+/** Source and time of an event, for forms that contain them. Time in milliseconds since the epoch; undefined if it is unknown now. */
 export interface NotifiedOrigin {
   readonly source: string;
   readonly time: number | undefined;
@@ -15,16 +15,16 @@ export interface NotifiedOrigin {
 export interface NotifiedEvent {
   readonly event: Event;
   readonly eventId: EventId;
-  /** Present where the form of the subscription needs it. */
+  /** Present if the form of the subscription needs it. */
   readonly origin?: NotifiedOrigin;
 }
 
-/** One event for one subscription, or a batch of them, of which it is the first. */
+/** One event for one subscription, or the first event of a batch. */
 export interface Notification extends NotifiedEvent {
   readonly subscription: CallbackTarget;
   /** Every event of a batch, in order; undefined for a subscription without batches. */
   readonly batch?: readonly NotifiedEvent[];
-  /** W3C traceparent of the attempt, for the receiver; that of the event if left out. */
+  /** W3C traceparent of the attempt, for the receiver; if left out, the event's own. */
   readonly traceParent?: string | undefined;
 }
 
@@ -38,17 +38,17 @@ export type AttemptOutcome =
   | { readonly status: "gone"; readonly reason: string }
   | { readonly status: "withheld" };
 
-/** What a receiver answered, as far as it was read. */
+/** A receiver's answer, as far as it was read. */
 export interface AttemptAnswer {
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number;
   readonly body: Uint8Array;
 }
 
-/** How a test event was taken. */
+/** How a receiver answered a test event. */
 export interface TestOutcome {
   readonly outcome: Exclude<AttemptOutcome, { status: "withheld" }>;
-  /** Undefined without an answer. */
+  /** Undefined if there was no answer. */
   readonly answer: AttemptAnswer | undefined;
 }
 
@@ -61,8 +61,8 @@ export interface AttemptSignal {
 
 export interface AttemptOptions {
   /**
-   * Whether the notification may still be sent. An attempt may wait long for its turn, so the sink calls this in the same turn as it sends, before
-   * each send. Always true if absent.
+   * Whether the notification may still be sent. An attempt may wait long for its turn, so the sink calls this right before each send, in the same turn
+   * of the event loop. Always true if absent.
    */
   readonly mayStart?: (() => boolean) | undefined;
   /** Ends an attempt that still waits for its turn; the result is `withheld`. */
@@ -71,9 +71,9 @@ export interface AttemptOptions {
   readonly onAnswer?: ((answer: AttemptAnswer) => void) | undefined;
 }
 
-/** A place among the attempts at one receiver. */
+/** The right of one caller to attempt to reach a receiver. */
 export interface AttemptSlot {
-  /** Only the first call counts. */
+  /** Frees the slot. Further calls have no effect. */
   leave(): void;
 }
 
@@ -86,12 +86,12 @@ export interface Sink {
   checkTarget(target: CallbackTarget): Promise<void>;
   attempt(notification: Notification, signal: AttemptSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
   /**
-   * Waits until few others attempt to reach the receiver, for callers that exist by the ten thousand: such a wait holds a fraction of what an attempt
-   * holds that waits for its connection. Keep the slot until the attempt ends, and leave it before any other wait. Undefined where none is needed, or
+   * Waits until few others attempt to reach the receiver. Tens of thousands of callers may wait: this wait takes a fraction of the memory of an attempt
+   * that waits for its connection. Keep the slot until the attempt ends, and leave it before any other wait. Undefined if no slot is needed, or if
    * `signal` aborts first.
    */
   enter(target: CallbackTarget, signal: AttemptSignal): AttemptSlot | Promise<AttemptSlot | undefined> | undefined;
-  /** Sends an event that is none, once, as an event is sent: a receiver that takes it can take events. Never throws because of the receiver. */
+  /** Sends a made-up event once, in the way of real events: a receiver that accepts it can accept those. Never throws because of the receiver. */
   test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome>;
   /** Sends nothing more. Attempts in progress have `graceMs`; then they are aborted. */
   stop(graceMs: number): Promise<void>;

@@ -32,7 +32,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
     });
     afterEach(async () => store.stop());
 
-    /** Alpha 4 and 5, in block 4, of which it is the second batch. */
+    /** Events 4 and 5 of alpha: the second batch in block 4. */
     const batch = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
     const place = { topic: alpha, sequence: 5 };
 
@@ -52,7 +52,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.readBatches(group, { ...everything, topic: beta })).toHaveLength(2);
     });
 
-    it("returns it again after the repair, which reports it", async () => {
+    it("returns a damaged batch again after its repair, which reports the batch", async () => {
       await damaged.damageEvents(batch);
       const block = copyOf(history)[2]?.batches ?? [];
       expect(await store.mendBatches(group, block)).toEqual([batch]);
@@ -62,7 +62,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.mendBatches(group, block)).toEqual([]);
     });
 
-    it("drops only what it still has as given, and a dropped batch is not damaged", async () => {
+    it("drops only the events of a batch that is stored as given; a dropped batch does not count as damaged", async () => {
       const other = { ...batch, transactionHash: hashOf(1) };
       expect(await store.dropEvents(group, [other])).toEqual([]);
       expect(await store.dropEvents(group, [{ ...batch, events: Uint8Array.of(1) }])).toEqual([]);
@@ -74,7 +74,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       for (const { batches } of copyOf(history)) expect(await store.mendBatches(group, batches)).toEqual([]);
     });
 
-    it("rolls back past a dropped batch, and indexes it anew with its events", async () => {
+    it("rolls back past a dropped batch, and indexes the batch again with its events", async () => {
       expect(await store.dropEvents(group, [batch])).toEqual([batch]);
       await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? hashOf(0) });
       await store.applyBlocks(group, copyOf(history.slice(2)));
@@ -87,7 +87,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
   });
 }
 
-/** With its own events, since a store in memory keeps the objects that it is given. */
+/** Copies blocks with their events, since a store in memory keeps the objects that it is given. */
 function copyOf(blocks: typeof history): typeof history {
   return blocks.map((block) => ({
     ...block,

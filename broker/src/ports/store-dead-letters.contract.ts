@@ -36,7 +36,7 @@ export function testDeadLetters(store: () => Store): void {
   const list = (number = 1, page: Parameters<Store["deadLetters"]["list"]>[1] = everything) =>
     store().deadLetters.list(subscriptionOf(number).id, page);
 
-  it("writes those that the cursor passes, once, and finds them page by page", async () => {
+  it("writes a dead letter for each skipped event that the cursor passes, once, and lists them in pages", async () => {
     for (const number of [1, 2]) await insert(number);
     const letters = [first, second, third].map((position) => letterOf(1, position));
     expect(await store().saveProgress([passing(1, third, letters), passing(2, first, [])])).toEqual([]);
@@ -55,7 +55,7 @@ export function testDeadLetters(store: () => Store): void {
     expect((await store().findSubscription(id))?.cursor).toBe(third);
   });
 
-  it("a late write brings back none that was removed", async () => {
+  it("a late write does not restore a removed dead letter", async () => {
     await insert(1);
     const letter = letterOf(1, first);
     await store().saveProgress([passing(1, second, [letter])]);
@@ -65,13 +65,13 @@ export function testDeadLetters(store: () => Store): void {
     expect(await list()).toEqual([]);
   });
 
-  it("a write under another epoch adds none", async () => {
+  it("a write under another epoch adds no dead letter", async () => {
     await insert(1, 5);
     expect(await store().saveProgress([passing(1, first, [letterOf(1, first)])])).toEqual([subscriptionOf(1).id]);
     expect(await list()).toEqual([]);
   });
 
-  it("removes and replaces one as it was read only", async () => {
+  it("removes and replaces a dead letter only if it has not changed since it was read", async () => {
     await insert(1);
     const letter = letterOf(1, first);
     await store().saveProgress([passing(1, first, [letter])]);
@@ -91,7 +91,7 @@ export function testDeadLetters(store: () => Store): void {
     expect(await list()).toEqual([]);
   });
 
-  it("drops those after a cursor that an operator moves back, and keeps them in any other change", async () => {
+  it("drops dead letters after a cursor that an operator moves back, and keeps them in any other change", async () => {
     await insert(1);
     const letters = [first, second, third].map((position) => letterOf(1, position));
     await store().saveProgress([passing(1, third, letters)]);
@@ -103,7 +103,7 @@ export function testDeadLetters(store: () => Store): void {
     expect(await list()).toEqual(letters.slice(0, 2));
   });
 
-  it("drops those of events that a rollback removes", async () => {
+  it("drops dead letters of events that a rollback removes", async () => {
     await store().applyBlocks(group, history);
     const [kept, gone] = [letterOf(1, third), letterOf(1, toPosition(6, 0))];
     await insert(1);
@@ -112,7 +112,7 @@ export function testDeadLetters(store: () => Store): void {
     expect(await list()).toEqual([kept]);
   });
 
-  it("drops them with their subscription", async () => {
+  it("drops dead letters with their subscription", async () => {
     for (const number of [1, 2]) await insert(number);
     for (const number of [1, 2]) await store().saveProgress([passing(number, first, [letterOf(number, first)])]);
     expect(await store().deleteSubscription({ id: subscriptionOf(1).id, epoch: 7 })).toBe(false);

@@ -118,7 +118,7 @@ export const history: readonly IndexedBlock[] = [
   blockOf(6, { batches: [batchOf(alpha, { block: 6, sequence: 8, count: 1 })] }),
 ];
 
-/** Position of the first event of the history after a place. */
+/** Position of a topic's first event in the history after a position. */
 export function firstAfter(topic: TopicName, after: Position): Position | undefined {
   const batches = history.flatMap((block) => block.batches).filter((batch) => batch.topic === topic);
   const positions = batches.flatMap(({ firstPosition, count }) =>

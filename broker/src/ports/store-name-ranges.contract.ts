@@ -5,8 +5,8 @@ import { blockOf, group, otherGroup, topicOf } from "./store-examples.contract.t
 
 /** The part of the store's contract about the topics of a tenant. */
 export function testNameRanges(store: () => Store): void {
-  it("lists and counts the topics in ranges of names, which compare by their characters' codes", async () => {
-    // A dictionary would leave out signs, and put small letters before capital ones.
+  it("lists and counts the topics in ranges of names, and compares names by character codes", async () => {
+    // The order of a dictionary would ignore punctuation, and put small letters before capital ones.
     const names = ["b", "a/$", "a/B", "A/a", "a/", "a0", "a/~", "a-b", "a/a", "a"].map((name) =>
       parseTopicName(`${name}x`),
     );

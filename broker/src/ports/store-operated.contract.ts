@@ -11,7 +11,7 @@ import { group, history, otherGroup, subscriptionOf, webhookTo } from "./store-e
 const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
 const page = { after: undefined, limit: 10 };
 
-/** What operators find and change. */
+/** The store's guarantees about the searches and changes of operators. */
 export function testOperated(store: () => Store): void {
   describe("dead letters", () => testDeadLetters(store));
 
@@ -45,7 +45,7 @@ export function testOperated(store: () => Store): void {
     expect(await search({ failingBefore: 9_001 }, { after: all[1]?.id, limit: 2 } as typeof page)).toEqual([3]);
   });
 
-  it("moves a cursor back and forth under the next epoch, and refuses every earlier one", async () => {
+  it("moves a cursor back and forth under the next epoch, and refuses writes under earlier epochs", async () => {
     await store().applyBlocks(group, history);
     const given = subscriptionOf(5);
     await store().insertSubscription(given, 0);
@@ -63,7 +63,7 @@ export function testOperated(store: () => Store): void {
     expect(await store().countSubscriptionsTo("http://other.example")).toBe(1);
   });
 
-  it("writes the failures that a move has", async () => {
+  it("stores the failures that a move contains", async () => {
     const given = subscriptionOf(5);
     await store().insertSubscription(given, 0);
     const failure = { failedAttempts: 3, failedMs: 7_000, failingSince: 9_000, retryAt: 0 };
@@ -82,7 +82,7 @@ export function testOperated(store: () => Store): void {
     expect(await store().findSubscription(given.id)).toMatchObject({ delivery: { options: { concurrency: 2 } } });
   });
 
-  it("refuses a cursor of an index that has rolled back", async () => {
+  it("refuses a cursor that was read before a rollback of the index", async () => {
     await store().applyBlocks(group, history);
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().rollBack(group, (await store().listBlocks(group, { atMost: 2 }))[1]);

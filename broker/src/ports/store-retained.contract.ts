@@ -26,12 +26,12 @@ const ref = (number: number): BlockRef => ({ number, hash: hashOf(number) });
 
 /** The store's guarantees about retained events. */
 export function testRetained(store: () => Store): void {
-  it("lists none if no block retained any", async () => {
+  it("lists no event if no block retained any", async () => {
     expect(await store().listRetained(group, all)).toEqual([]);
     await store().applyBlocks(group, [opened, blockWith(2)]);
     expect(await store().listRetained(group, all)).toEqual([]);
   });
-  it("lists the newest of each topic, of this group alone", async () => {
+  it("lists the newest retained event of each topic, of one group alone", async () => {
     await store().applyBlocks(group, [opened, blockWith(2, [kept(beta, 2, 9), kept(alpha, 2)])]);
     await store().applyBlocks(group, [blockWith(3), blockWith(4, [kept(alpha, 4)])]);
     await store().applyBlocks(otherGroup, [opened, blockWith(2, [kept(alpha, 2)])]);
@@ -45,7 +45,7 @@ export function testRetained(store: () => Store): void {
     await store().applyBlocks(group, [blockWith(5, [{ name: alpha }, { name: beta }])]);
     expect(await store().listRetained(group, all)).toEqual([]);
   });
-  it("lists pages of the topics below a prefix, in the order of their bytes", async () => {
+  it("lists the topics with a prefix in pages, in the order of their bytes", async () => {
     const names = ["B/1", "a", "a/1", "a/10", "a/2", "a1", "b", "b/\u0080", "b/~"].map((name) => parseTopicName(name));
     const sorted = names.toSorted();
     const topics = names.map((name, index) => topicOf(name, index + 1));
@@ -68,14 +68,19 @@ export function testRetained(store: () => Store): void {
     expect(pages).toEqual(sorted);
     expect(await listed({ prefix: "a/", after: parseTopicName("a/1"), limit: 1 })).toEqual(["a/10"]);
   });
-  it.each([false, true])("keeps those of more topics than one statement takes (final: %s)", async (isFinal) => {
-    const names = Array.from({ length: 1_100 }, (_, index) => parseTopicName(`many/${index}`));
-    const topics = names.map((name, index) => topicOf(name, index + 1));
-    const retained = names.map((name, index) => kept(name, 2, index + 1));
-    await store().applyBlocks(group, [blockOf(1, { opened: topics }), blockOf(2, { retained })], { isFinal });
-    await store().applyBlocks(group, [blockOf(3, { retained: names.slice(1).map((name) => ({ name })) })], { isFinal });
-    expect(await store().listRetained(group, all)).toEqual([event(names[0] ?? alpha, 2, 1)]);
-  });
+  it.each([false, true])(
+    "keeps retained events of more topics than one statement has parameters (final: %s)",
+    async (isFinal) => {
+      const names = Array.from({ length: 1_100 }, (_, index) => parseTopicName(`many/${index}`));
+      const topics = names.map((name, index) => topicOf(name, index + 1));
+      const retained = names.map((name, index) => kept(name, 2, index + 1));
+      await store().applyBlocks(group, [blockOf(1, { opened: topics }), blockOf(2, { retained })], { isFinal });
+      await store().applyBlocks(group, [blockOf(3, { retained: names.slice(1).map((name) => ({ name })) })], {
+        isFinal,
+      });
+      expect(await store().listRetained(group, all)).toEqual([event(names[0] ?? alpha, 2, 1)]);
+    },
+  );
   it("a rollback restores replaced and cleared retained events, and removes new ones", async () => {
     await store().applyBlocks(group, [opened, blockWith(2, [kept(alpha, 2)])]);
     await store().applyBlocks(group, [
@@ -90,7 +95,7 @@ export function testRetained(store: () => Store): void {
     await store().rollBack(group, ref(1));
     expect(await store().listRetained(group, all)).toEqual([]);
   });
-  it("a rollback to nothing drops all of the group, and of no other", async () => {
+  it("a rollback to the empty index drops all retained events of the group, and of no other group", async () => {
     for (const one of [group, otherGroup]) await store().applyBlocks(one, [opened, blockWith(2, [kept(alpha, 2)])]);
     await store().rollBack(group, undefined);
     expect(await store().listRetained(group, all)).toEqual([]);
@@ -98,7 +103,7 @@ export function testRetained(store: () => Store): void {
     await store().applyBlocks(group, [opened]);
     expect(await store().listRetained(group, all)).toEqual([]);
   });
-  it("keeps them when it is stopped and started", async () => {
+  it("keeps retained events over a restart", async () => {
     await store().applyBlocks(group, [opened, blockWith(2, [kept(alpha, 2)])]);
     await store().stop();
     await store().start();

@@ -59,7 +59,7 @@ export function testRollBack(store: () => Store): void {
       expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
     },
   );
-  it("rolling back to nothing empties the index of the group, and of no other", async () => {
+  it("rolling back to the empty index empties the index of one group, and of no other", async () => {
     await store().applyBlocks(group, history);
     await store().applyBlocks(otherGroup, history);
     const done = await store().rollBack(group, undefined);
@@ -128,12 +128,12 @@ export function testRollBack(store: () => Store): void {
     await expect(store().rollBack(group, to)).rejects.toThrow(/cannot roll back/);
     expect(await readIndex(store())).toEqual(before);
   });
-  it("keeps only the head of final blocks", async () => {
+  it("can roll back to no final block but the head", async () => {
     await store().applyBlocks(group, history, { isFinal: true });
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([ref(6)]);
     await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot roll back/);
   });
-  it("forgets blocks that leave the window, except for the newest of them", async () => {
+  it("forgets blocks too old to roll back to, except for the newest of them", async () => {
     const far = 6 + reorganisationBlocksMax;
     await store().applyBlocks(group, history);
     await store().applyBlocks(group, [blockOf(far)]);
@@ -160,7 +160,7 @@ function testGenerations(store: () => Store): void {
     expect(await store().findHead(group)).toEqual({ blockNumber: 5, hash: hashOf(5), generation: 2 });
     expect(await generation(otherGroup)).toBe(0);
   });
-  it("the count survives the removal of the last block, and a restart", async () => {
+  it("the number of rollbacks survives the removal of all blocks, and a restart", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, undefined);
     await store().stop();
@@ -169,7 +169,7 @@ function testGenerations(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await generation()).toBe(1);
   });
-  it("an index that was empty and one that could not be rolled back", async () => {
+  it("the head counts a rollback of an empty index, but not a refused one", async () => {
     await store().rollBack(group, undefined);
     await store().applyBlocks(group, history);
     expect(await generation()).toBe(1);
@@ -217,9 +217,9 @@ function made(number: number, filter: TopicFilter, progress: readonly [block: nu
   return subscriptionOf(number, { filter, cursor: toPosition(block, index), notifiedCount });
 }
 
-/** Alpha has acknowledged 1-5 in blocks 2 and 4, and 8 in block 6; all of beta is in blocks 2 and 4. */
+/** The history has alpha 1-5 in blocks 2 and 4, and alpha 8 in block 6; all of beta is in blocks 2 and 4. */
 function testCursors(store: () => Store): void {
-  it("moves cursors back to the end of the block, and no longer counts what they acknowledged beyond it", async () => {
+  it("moves cursors back to the end of the block, and subtracts the acknowledged events after the block", async () => {
     const name = parseTopicFilter("alpha");
     const all = parseTopicFilter("#");
     const given = [

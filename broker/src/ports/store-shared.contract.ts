@@ -21,7 +21,7 @@ import {
 
 /** A store that nodes share, and their coordinators. */
 export interface SharedStoreFixture {
-  /** Two nodes' views of it; started. */
+  /** Two nodes' views of the store; started. */
   readonly stores: readonly [Store, Store];
   readonly coordinator: Coordinator;
   close(): Promise<void>;
@@ -36,7 +36,7 @@ export const oneNode = "00000000-0000-4000-9000-000000000001" as NodeId; // Any 
 export const otherNode = "00000000-0000-4000-9000-000000000002" as NodeId; // Any UUID is valid.
 
 function testCount(fixture: () => SharedStoreFixture): void {
-  it("each node counts what all nodes created and removed, also at the same time", async () => {
+  it("each node counts the subscriptions that any node created or removed, also concurrently", async () => {
     const { stores } = fixture();
     const numbers = Array.from({ length: 100 }, (_, index) => index);
     const made = await Promise.all(
@@ -69,7 +69,7 @@ export function testSharedStore(name: string, create: () => Promise<SharedStoreF
 
     describe("leases", () => testLeases(() => fixture));
     describe("subscriptions", () => testCount(() => fixture));
-    describe("rolling back", () => testGoingBack(() => fixture));
+    describe("rolling back", () => testRollBack(() => fixture));
     describe("hints", () => testHints(() => fixture));
   });
 }
@@ -90,7 +90,7 @@ function testLeases(fixture: () => SharedStoreFixture): void {
     ["a later epoch", (lease) => ({ ...lease, epoch: lease.epoch + 1 })],
     ["another node", (lease) => ({ ...lease, nodeId: otherNode })],
     ["another group", (lease) => ({ ...lease, groupId: otherGroup })],
-  ])("a write with %s is refused, and changes nothing", async (_, change) => {
+  ])("a write under a lease with %s is refused, and changes nothing", async (_, change) => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await expectRefused(stores[0], change(lease));
@@ -108,7 +108,7 @@ function testLeases(fixture: () => SharedStoreFixture): void {
     await coordinator.releaseLease(lease);
     await expectRefused(stores[0], lease);
   });
-  it("two concurrent followers write one consistent chain, even while the lease moves", async () => {
+  it("two concurrent followers write one consistent index, even while the lease moves", async () => {
     const { coordinator, stores } = fixture();
     await stores[0].applyBlocks(group, [blockOf(0, { opened: [topicOf(alpha)] })]);
     let [lease, nodes] = [await takeLease(coordinator, oneNode), [oneNode, otherNode] as const];
@@ -131,14 +131,14 @@ function testLeases(fixture: () => SharedStoreFixture): void {
   });
 }
 
-/** Follows from the store's head. */
+/** Applies the block after the store's head. */
 async function applyNext(store: Store, lease: GroupLease): Promise<void> {
   const number = ((await store.findHead(group))?.blockNumber ?? 0) + 1;
   const batches = [batchOf(alpha, { block: number, sequence: number, count: 1 })];
   await store.applyBlocks(group, [blockOf(number, { batches })], { isFinal: false, lease });
 }
 
-/** A refused writer changes neither index nor subscriptions. */
+/** Expects that writes under the lease are refused, and change neither index nor subscriptions. */
 async function expectRefused(store: Store, lease: GroupLease): Promise<void> {
   await store.applyBlocks(group, history);
   await store.insertSubscription(subscriptionOf(1, { filter: all, cursor: toPosition(6, 0), owner: otherNode }), 0);
@@ -153,7 +153,7 @@ async function expectRefused(store: Store, lease: GroupLease): Promise<void> {
   expect(await read()).toEqual(before);
 }
 
-function testGoingBack(fixture: () => SharedStoreFixture): void {
+function testRollBack(fixture: () => SharedStoreFixture): void {
   const beyond = { filter: all, cursor: toPosition(6, 0), notifiedCount: 9 };
   it("subscriptions of other nodes get a new epoch, so that late writes of their owners are refused", async () => {
     const { coordinator, stores } = fixture();
@@ -184,14 +184,14 @@ function testGoingBack(fixture: () => SharedStoreFixture): void {
     expect(refused.toSorted()).toEqual([subscriptionOf(1).id, subscriptionOf(6).id]);
     expect(await stale.setSubscriptionState({ id: subscriptionOf(1).id, epoch: 3 }, "suspended")).toBe(false);
   });
-  it("gives no new epoch without a cluster", async () => {
+  it("a rollback without a lease gives no new epoch", async () => {
     const [store] = fixture().stores;
     await store.applyBlocks(group, history);
     await store.insertSubscription(subscriptionOf(1, { ...beyond, owner: otherNode, epoch: 3 }), 0);
     await store.rollBack(group, ref(2));
     expect(await store.findSubscription(subscriptionOf(1).id)).toMatchObject({ epoch: 3, cursor: endOfBlock(2) });
   });
-  it("leaves no cursor beyond the block, even with concurrent inserts and saves on another node", async () => {
+  it("a rollback leaves no cursor beyond the block, even with concurrent inserts and saves on another node", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await stores[0].applyBlocks(group, history);
@@ -229,7 +229,7 @@ function progress(number: number, epoch: number): Progress {
 }
 
 function testHints(fixture: () => SharedStoreFixture): void {
-  it("notifies listeners of a change of the index, but not of a refused one", async () => {
+  it("notifies listeners of a change of the index, but not of a refused write", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await using heard = await Hearing.start(coordinator);

@@ -88,7 +88,7 @@ const of = (number: number, principal: string, url = "http://a/") =>
 function testQuotas(store: () => Store): void {
   const ofShop = bounded("principal", "acme/shop", 2);
   const ofAcme = bounded("tenant", "acme", 3);
-  it("refuses what would exceed a quota of an owner or a tenant, and counts no other", async () => {
+  it("refuses a subscription above the quota of its owner or tenant, and counts no other owners", async () => {
     const outcomes = [];
     const owners = ["acme/shop", "acme/shop", "acme/shop", "acme/bill", "acme/bill", "acme0/x", "acme", "acme-x/y"];
     for (const [index, owner] of owners.entries()) {
@@ -112,7 +112,7 @@ function testQuotas(store: () => Store): void {
     expect(await store().insertSubscription(of(3, "acme/shop"), 0, [ofShop, ofAcme])).toBe("inserted");
   });
 
-  it("holds a quota exactly under a hundred inserts at once", async () => {
+  it("keeps a quota exactly under a hundred concurrent inserts", async () => {
     const quota = bounded("tenant", "acme", 10);
     const inserts = Array.from({ length: 100 }, (_, index) =>
       store().insertSubscription(of(index + 1, `acme/p${index % 7}`), 0, [quota]),
@@ -123,7 +123,7 @@ function testQuotas(store: () => Store): void {
     expect(await store().countSubscriptions()).toBe(10);
   });
 
-  it("counts the hosts of callbacks once each, also when a subscription moves", async () => {
+  it("counts each callback host once against its quota, also when an update changes a url", async () => {
     const quota: StoredQuota = { of: "tenant", name: "acme", what: "callbackHosts", max: 2 };
     const refused = { status: "over-quota", quota };
     const insert = (number: number, url: string) =>
@@ -141,7 +141,7 @@ function testQuotas(store: () => Store): void {
 }
 
 function testMany(store: () => Store): void {
-  it("lists them by identifier, all or page by page", async () => {
+  it("lists subscriptions by identifier, all or in pages", async () => {
     const given = [1, 2, 3, 4, 5].map((number) => subscriptionOf(number, { createdAt: 10 - number }));
     for (const subscription of given.toReversed()) await store().insertSubscription(subscription, 0);
     expect(await store().listSubscriptions()).toEqual(given);
@@ -152,14 +152,14 @@ function testMany(store: () => Store): void {
     expect(await page(given[3])).toEqual(given.slice(4));
     expect(await page(given[4])).toEqual([]);
   });
-  it("counts them", async () => {
+  it("counts subscriptions", async () => {
     expect(await store().countSubscriptions()).toBe(0);
     for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
     await store().insertSubscription(subscriptionOf(3), 0);
     await store().deleteSubscription(subscriptionOf(2));
     expect(await store().countSubscriptions()).toBe(2);
   });
-  it("counts them by receiver, however the address is spelled", async () => {
+  it("counts subscriptions by receiver, however the url is spelled", async () => {
     const urls = ["http://one.example/a", "HTTP://One.example:80/b?c", "http://two.example/", ""];
     const given = urls.map((url, index) => subscriptionOf(index + 1, { delivery: webhookTo({ url }) }));
     for (const subscription of given) await store().insertSubscription(subscription, 0);
@@ -175,7 +175,7 @@ function testMany(store: () => Store): void {
     await store().deleteSubscription(second);
     expect(await counts()).toEqual([0, 2]);
   });
-  it("finds the existing ones of many identifiers", async () => {
+  it("finds the existing subscriptions among 40,000 identifiers", async () => {
     const given = [1, 20_000, 39_999].map((number) => subscriptionOf(number));
     for (const subscription of [...given, subscriptionOf(40_001)]) await store().insertSubscription(subscription, 0);
     const ids = Array.from({ length: 40_000 }, (_, index) => subscriptionOf(index + 1).id);
@@ -189,7 +189,7 @@ function testMany(store: () => Store): void {
 function testGenerations(store: () => Store): void {
   const insert = async (number: number, generation: number, changes: Parameters<typeof subscriptionOf>[1] = {}) =>
     store().insertSubscription(subscriptionOf(number, changes), generation);
-  it("does not insert one whose cursor was read before a rollback", async () => {
+  it("does not insert a subscription whose cursor was read before a rollback", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, { number: 2, hash: hashOf(2) });
     expect(await insert(1, 0)).toBe("went-back");
@@ -225,13 +225,13 @@ function testGenerations(store: () => Store): void {
     const expected = ["inserted", "inserted", "went-back", "taken", "inserted", "inserted", "went-back", "inserted"];
     expect(outcomes.map(String).toSorted()).toEqual(expected.toSorted());
     expect(new Set([outcomes[1], outcomes[3]])).toEqual(new Set(["inserted", "taken"]));
-    outcomes[3] = "taken"; // One of the two, whichever comes first.
+    outcomes[3] = "taken"; // Either of the two may come first.
     outcomes[1] = "inserted";
     expect(outcomes).toEqual(expected);
     const made = await store().listSubscriptions();
     expect(made.map(({ id }) => id)).toEqual([1, 2, 4, 5, 7].map((number) => subscriptionOf(number).id));
   });
-  it("inserts one that starts before every event at any generation", async () => {
+  it("inserts a subscription that starts before every event at any generation", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, undefined);
     expect(await insert(1, 0, { cursor: positionZero })).toBe("inserted");
@@ -267,7 +267,7 @@ function testEpochs(store: () => Store): void {
 
 /** The store's guarantees about progress. */
 export function testProgress(store: () => Store): void {
-  it("only moves forward, and ignores deleted rows", async () => {
+  it("moves cursors only forward, and returns missing subscriptions", async () => {
     for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
     const refused = await store().saveProgress([
       progress(4, toPosition(9, 0)),
@@ -306,7 +306,7 @@ export function testProgress(store: () => Store): void {
       retryAt: 0,
     });
   });
-  it("accepts no rows, and thousands", async () => {
+  it("accepts an empty list, and thousands of rows", async () => {
     expect(await store().saveProgress([])).toEqual([]);
     const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
     for (const number of numbers.slice(0, 5)) await store().insertSubscription(subscriptionOf(number), 0);

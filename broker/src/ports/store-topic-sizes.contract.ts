@@ -30,14 +30,14 @@ export function testTopicSizes(store: () => Store): void {
       { batchCount: 1, byteCount: 20, first: toPosition(3, 0) },
     ],
     ["up to inside a batch", [toPosition(3, 0), 10], { batchCount: 1, byteCount: 10, first: toPosition(2, 0) }],
-    ["up to before all", [before(toPosition(2, 0)), 10], nothing],
-    ["up to nothing", [positionZero, 10], nothing],
+    ["up to before the first event", [before(toPosition(2, 0)), 10], nothing],
+    ["up to position zero", [positionZero, 10], nothing],
   ])("measures the batches of a topic: %s", async (_, [upTo, batchesMax], size) => {
     await store().applyBlocks(group, blocks);
     expect(await store().measureTopic(group, { topic: alpha, upTo, batchesMax })).toEqual(size);
   });
 
-  it("measures what was dropped as it was", async () => {
+  it("measures dropped events by their original size", async () => {
     await store().applyBlocks(group, blocks);
     const range = { after: positionZero, upTo: head, topic: alpha, batchesMax: 2, bytesMax: 1_000 };
     await store().dropEvents(group, await store().readBatches(group, range));

@@ -53,7 +53,7 @@ export function testStore(name: string, create: () => Promise<Store>): void {
     describe("batches", () => testBatches(() => store));
     describe("counts", () => testCounts(() => store));
     describe("subscriptions", () => testSubscriptions(() => store));
-    describe("what operators do", () => testOperated(() => store));
+    describe("searches and changes of operators", () => testOperated(() => store));
     describe("progress", () => testProgress(() => store));
     describe("rolling back", () => testRollBack(() => store));
     describe("retained events", () => testRetained(() => store));
@@ -87,7 +87,7 @@ function testBlocks(store: () => Store): void {
     await store().applyBlocks(group, []);
     expect(await store().findHead(group)).toBeUndefined();
   });
-  it("blocks applied one by one give the same as all at once", async () => {
+  it("blocks applied one by one give the same index as all at once", async () => {
     for (const block of history) await store().applyBlocks(group, [block]);
     await store().applyBlocks(otherGroup, history);
     expect(await store().listTopics(group, { offset: 0, limit: 9 })).toEqual(
@@ -202,14 +202,14 @@ function testTopics(store: () => Store): void {
     expect(await store().findTopics(otherGroup, names)).toEqual([]);
     expect(await store().findTopicsByAddress(group, [])).toEqual([]);
   });
-  it("finds both of two names with the same digest", async () => {
+  it("finds both topics whose names have the same digest", async () => {
     const opened = ["topic/50622", "topic/83634"].map((name, index) => topicOf(parseTopicName(name), index + 1));
     await store().applyBlocks(group, [blockOf(1, { opened })]);
     expect(await store().findTopicsByDigest(group, "0ab453c0")).toEqual(opened);
     expect(await store().findTopicsByDigest(group, "0ab453c1")).toEqual([]);
     expect(await store().findTopicsByDigest(otherGroup, "0ab453c0")).toEqual([]);
   });
-  it("counts the topics below a prefix by their bytes, without those of some names", async () => {
+  it("counts the topics whose names begin with a prefix, compared by bytes, except for given names", async () => {
     const names = ["acme/a", "acme/b/c", "acme/y", "acme", "acme0", "acme-x/a", "ACME/a", "acme/z"].map(parseTopicName);
     await store().applyBlocks(group, [blockOf(1, { opened: names.map((name, i) => topicOf(name, i + 1)) })]);
     expect(await store().countTopics(group, "acme/", [])).toBe(4);
@@ -317,21 +317,21 @@ function testBatches(store: () => Store): void {
 
 function testCounts(store: () => Store): void {
   it.each<[string, Position, number]>([
-    ["everything, without the skipped", positionZero, 6],
-    ["before the first", endOfBlock(1), 6],
+    ["position zero, without skipped sequences", positionZero, 6],
+    ["the block before the first event", endOfBlock(1), 6],
     ["the first event", toPosition(2, 0), 5],
-    ["inside a batch", toPosition(2, 1), 4],
+    ["an event inside a batch", toPosition(2, 1), 4],
     ["the last event of a batch", toPosition(2, 2), 3],
-    ["between batches", endOfBlock(3), 3],
-    ["another topic's place in the block", toPosition(4, 0), 3],
+    ["a block between batches", endOfBlock(3), 3],
+    ["another topic's event in the block", toPosition(4, 0), 3],
     ["skipped sequences", endOfBlock(5), 1],
     ["the newest event", toPosition(6, 0), 0],
-    ["the far end", endOfBlock(blockNumberMax), 0],
-  ])("counts after %s", async (_, after, expected) => {
+    ["the highest position", endOfBlock(blockNumberMax), 0],
+  ])("counts the events after %s", async (_, after, expected) => {
     await store().applyBlocks(group, history);
     expect(await store().countEventsAfter(group, alpha, after)).toBe(expected);
   });
-  it("counts for many places at once equal those for each, in order, and name the first event", async () => {
+  it("counts for many places at once equal the counts for each place, in order, and name the first event", async () => {
     await store().applyBlocks(group, history);
     const afters = [positionZero, endOfBlock(1), toPosition(2, 1), endOfBlock(3), toPosition(6, 0), toPosition(2, 1)];
     const topics = [parseTopicName("gamma"), alpha, beta];
@@ -375,12 +375,12 @@ function testCounts(store: () => Store): void {
     const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
     expect(await store().countStretch(otherGroup, stretch)).toEqual({ counts: [], upTo: stretch.upTo });
   });
-  it("counts the events that it reads", async () => {
+  it("reads as many events as it counts", async () => {
     await store().applyBlocks(group, history);
     const batches = await store().readBatches(group, { ...everything, topic: alpha });
     expect(batches.reduce((sum, batch) => sum + batch.count, 0)).toBe(6);
   });
-  it("counts none of an unknown topic or group, or of a topic that only skipped sequences", async () => {
+  it("counts no events of an unknown topic or group, or of a topic that only skipped sequences", async () => {
     await store().applyBlocks(group, [
       blockOf(1, { opened: [topicOf(alpha)], skipped: [{ name: alpha, firstSequence: 1, count: 5 }] }),
     ]);
@@ -388,7 +388,7 @@ function testCounts(store: () => Store): void {
     expect(await store().countEventsAfter(group, beta, positionZero)).toBe(0);
     expect(await store().countEventsAfter(otherGroup, alpha, positionZero)).toBe(0);
   });
-  it("sequences skipped before, between and after batches of one block", async () => {
+  it("does not count sequences that were skipped before, between or after the batches of a block", async () => {
     const skipped = [5, 1, 3].map((firstSequence) => ({ name: alpha, firstSequence, count: 1 }));
     const batches = [2, 4].map((sequence, index) => batchOf(alpha, { block: 1, index, sequence, count: 1 }));
     await store().applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)], skipped, batches })]);

@@ -34,7 +34,7 @@ export interface SkippedEntry {
   readonly reason: string;
   /** The topic contract. */
   readonly address: Address;
-  /** The account that wrote it; undefined for a closing, which names none, and for entries of earlier versions. */
+  /** The account that wrote the entry; undefined for a closing, which names no account, and for entries that earlier versions stored. */
   readonly sender?: Address | undefined;
   readonly blockNumber: number;
   readonly transactionHash: Hash;
@@ -47,7 +47,7 @@ export interface RetainedPlace {
   readonly position: Position;
 }
 
-/** What a block makes the retained event of a topic; `retained` is undefined if the block takes it away. */
+/** How a block changes the retained event of a topic; `retained` is undefined if the block removes it. */
 export interface RetainedChange {
   readonly name: TopicName;
   readonly retained?: RetainedPlace | undefined;
@@ -60,7 +60,7 @@ export interface RetainedEvent extends RetainedPlace {
 
 /** A page of retained events in the order of the names of their topics. */
 export interface RetainedPage {
-  /** Lists only topics whose name begins with this. */
+  /** Lists only topics whose name begins with this text. */
   readonly prefix: string;
   /** Begins after this name; undefined for the first page. */
   readonly after: TopicName | undefined;
@@ -95,7 +95,7 @@ export interface IndexHead {
 export interface RollBack {
   /** Removed batches, ascending: all of them, since each affects cursors and counts by its position. */
   readonly vanished: readonly VanishedBatch[];
-  /** Number of their events. */
+  /** Number of removed events. */
   readonly eventCount: number;
   /** Topics whose opening is no longer on the chain. */
   readonly topicCount: number;
@@ -176,12 +176,12 @@ export interface TopicStretch {
   readonly batchesMax: number;
 }
 
-/** What a topic has in a stretch. */
+/** Result of measuring the batches of a {@link TopicStretch}. */
 export interface TopicSize {
   readonly batchCount: number;
-  /** Bytes of the encoded events, also of those whose copy was dropped. */
+  /** Bytes of the encoded events, including events whose copy was dropped. */
   readonly byteCount: number;
-  /** Position of the oldest event in it; undefined if there is none. */
+  /** Position of the oldest measured event; undefined if there is none. */
   readonly first: Position | undefined;
 }
 
@@ -235,7 +235,7 @@ export class IndexDamagedError extends Error {
   }
 }
 
-/** What subscribing again changes of a callback subscription; the principal stays if left out. */
+/** What a repeated subscribe changes in a callback subscription; the principal stays if left out. */
 export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state" | "principal">;
 
 /** Number of subscriptions of a group in a state other than active. */
@@ -245,12 +245,12 @@ export interface HeldCount {
   readonly count: number;
 }
 
-/** What a node owns; without an owner, what no node does, or the process that has the store alone. */
+/** What a node owns. Without an owner: what no node owns, or what belongs to the only process of the store. */
 export interface OwnedCount {
   readonly owner: NodeId | undefined;
   /** In any state. */
   readonly subscriptions: number;
-  /** Those with a connection. */
+  /** Stored sessions with a connection. */
   readonly sessions: number;
 }
 
@@ -267,7 +267,7 @@ export const damagedBlocksMax = 64;
 export interface Store extends PublishKeys {
   /** Sessions of clients that hold connections. */
   readonly sessions: SessionStore & ShareStore;
-  /** Events that subscriptions were skipped past. */
+  /** Events that subscriptions skipped. */
   readonly deadLetters: DeadLetters;
 
   /** Opens the store, and migrates it forward. */
@@ -300,17 +300,17 @@ export interface Store extends PublishKeys {
   findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined>;
 
   /**
-   * Skipped entries of the indexed blocks, newest first: at most `limit` of the newest {@link skippedEntriesMax}. Omits those that a reorg removed.
+   * Skipped entries of the indexed blocks, newest first: at most `atMost` of the newest {@link skippedEntriesMax}. Omits entries that a reorg removed.
    */
   listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
   /** The topics of these names that exist, in any order. Reads the index once for any number of names. */
   findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]>;
-  /** The same, by contract address. */
+  /** The topics with these contract addresses that exist, in any order. */
   findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]>;
   listTopics(groupId: GroupId, query: TopicQuery): Promise<TopicPage>;
-  /** Number of topics whose names begin with a prefix, which ends in a slash, without those of some names. */
+  /** Number of topics whose names begin with a prefix, which ends in a slash, and are not in `except`. */
   countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number>;
   /** Every topic whose name has this digest (see topicDigest in wire); usually one. */
   findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]>;
@@ -320,20 +320,20 @@ export interface Store extends PublishKeys {
   /** Batches in ascending position. */
   readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]>;
   /**
-   * Rewrites batches that differ in the index: pass all of a block, in ascending position. Returns those that were damaged.
+   * Rewrites each batch that the index stores differently. Pass all batches of a block, in ascending position. Returns the batches that were damaged.
    * @throws IndexDamagedError for an earlier block that must be repaired first.
    */
   mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
   /**
-   * Drops the store's copy of the events of these batches, where it still has them as they are given here. Reads return such a batch with `dropped`
-   * and empty `events`; everything else of it stays, also its part in `bytesMax`. Returns those whose copy is gone now and was not before.
+   * Drops the store's copy of the events of each batch that is still stored as given. Reads then return the batch with `dropped` and empty `events`;
+   * everything else stays, also what the batch counts for `bytesMax`. Returns the batches whose copy this call dropped.
    */
   dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
-  /** Topics that have a retained event. A rollback restores the earlier ones. */
+  /** Topics that have a retained event. A rollback restores earlier retained events. */
   listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]>;
   /** Number of events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
-  /** The same for many places, with one read of the index: for each, in order, the count and the first of those events. */
+  /** The events after many places, with one read of the index: for each place, in order, the count and the first event. */
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]>;
   /** Counts events of all topics, by topic, without reading them. */
   countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
@@ -345,7 +345,7 @@ export interface Store extends PublishKeys {
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
   /** All subscriptions, or a page of them, in the order of their identifiers. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
-  /** Those that match, in the order of their identifiers. It compares what is stored: a worker may be ahead. */
+  /** The subscriptions that match, in the order of their identifiers. Compares the stored rows: a worker may be ahead of its row. */
   searchSubscriptions(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
   /** Subscriptions that are not active, by group and state. Reads an index entry of each. */
@@ -373,9 +373,9 @@ export interface Store extends PublishKeys {
     quotas?: readonly StoredQuota[],
   ): Promise<boolean | OverQuota>;
   /**
-   * Changes a callback subscription under the next epoch, so that a write of its progress that comes late is refused, and clears its failures
-   * unless the move has some. The cursor may move in both directions. `refused`: there is no subscription with that epoch. `went-back`: the cursor is of an index that has rolled
-   * back since `generation`.
+   * Changes a callback subscription under the next epoch, so that the store refuses a late write of its progress. Clears its failures, unless the move
+   * contains some. The cursor may move in both directions. `refused`: there is no subscription with that epoch. `went-back`: the move has a cursor, and
+   * the index has rolled back since `generation`.
    */
   moveSubscription(
     key: SubscriptionKey & Pick<Subscription, "groupId">,
@@ -387,8 +387,8 @@ export interface Store extends PublishKeys {
   /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
   /**
-   * Moves cursors forward only, and how long the event after the cursor has failed and has to wait, and writes the dead letters of skipped events that
-   * the cursor passes. Returns the subscriptions that do not exist with their epoch. Give each subscription once.
+   * Moves cursors, only forward; stores the failures of the event after each cursor; writes the dead letters of skipped events that a cursor passes.
+   * Returns the subscriptions that do not exist with their epoch. Give each subscription once.
    */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

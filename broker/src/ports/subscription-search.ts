@@ -12,35 +12,35 @@ import {
 } from "../domain/subscription.ts";
 import type { TopicFilter } from "../domain/topic-filter.ts";
 
-/** Which callback subscriptions to find; what is undefined does not matter. */
+/** Which callback subscriptions to find. A criterion that is undefined matches all. */
 export interface SubscriptionSearch {
   readonly groupId?: GroupId | undefined;
   readonly state?: SubscriptionState | undefined;
   readonly format?: WebhookFormat | undefined;
   readonly filter?: TopicFilter | undefined;
-  /** How the filter begins. */
+  /** Text that the filter begins with. */
   readonly prefix?: string | undefined;
-  /** Receivers (see findReceiver); one of them has to be that of the url. */
+  /** Receivers (see findReceiver); the url must lead to one of them. */
   readonly receivers?: readonly string[] | undefined;
-  /** Receivers without a port; one of them has to be that of the url, at whatever port. */
+  /** Receivers without a port; the url must lead to one of them, at any port. */
   readonly hosts?: readonly string[] | undefined;
   readonly principal?: string | undefined;
   readonly owner?: NodeId | undefined;
-  /** The receiver has failed since before this time. */
+  /** The receiver began to fail before this time, in milliseconds since the epoch, and still fails. */
   readonly failingBefore?: number | undefined;
 }
 
-/** What an operator changes of a callback subscription; what is left out stays. */
+/** An operator's change of a callback subscription. A field that is left out stays, except `failure`. */
 export interface SubscriptionMove {
   readonly cursor?: Position;
   readonly state?: "active" | "paused";
   readonly filter?: TopicFilter;
   readonly delivery?: WebhookDelivery;
-  /** Not at all if left out. */
+  /** Failures to store; cleared if left out. */
   readonly failure?: Failure;
 }
 
-/** Whether a subscription is one of those that a search finds. */
+/** Whether a search finds a subscription. */
 export function matchesSearch(search: SubscriptionSearch, subscription: Subscription): boolean {
   const { groupId, filter, state, principal, owner, failingSince, delivery } = subscription;
   const { prefix, receivers, hosts, failingBefore } = search;

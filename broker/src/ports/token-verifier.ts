@@ -1,21 +1,21 @@
-/** A token whose signature, issuer and audience were found right. */
+/** A token whose signature, issuer and audience are valid. */
 export interface VerifiedToken {
   readonly status: "verified";
   readonly issuer: string;
-  /** Thumbprint of the key that signed it. */
+  /** Thumbprint of the key that signed the token. */
   readonly signer: string;
   readonly claims: Readonly<Record<string, unknown>>;
   /** Milliseconds since the epoch; later than the time of the verification. */
   readonly expiresAt: number;
 }
 
-/** Why a token is refused, in words for its client; they quote nothing of it. */
+/** Why a token is refused, in words for its client that do not quote the token. */
 export interface RefusedToken {
   readonly status: "refused";
   readonly reason: string;
 }
 
-/** Whether the token is right is not known: its issuer's keys were never read, or not for too long. */
+/** A token that cannot be verified now: the keys of its issuer were never read, or too long ago. */
 export interface UndecidedToken {
   readonly status: "undecided";
   readonly reason: string;
@@ -25,13 +25,13 @@ export type TokenVerdict = VerifiedToken | RefusedToken | UndecidedToken;
 
 /** Verifies JSON Web Tokens (RFC 7519) by the public keys of their issuers. */
 export interface TokenVerifier {
-  /** Reads the keys, and goes on reading their changes. `onChanged` is called after keys were removed. Keys that cannot be read do not fail the start. */
+  /** Reads the keys, and keeps reading their changes. Calls `onChanged` after keys were removed. Keys that cannot be read do not fail the start. */
   start(onChanged: () => void): Promise<void>;
   stop(): Promise<void>;
   /** `now` in milliseconds since the epoch. Never rejects. */
   verify(token: string, now: number): Promise<TokenVerdict>;
-  /** Whether the key that signed is still one of its issuer's. */
+  /** Whether the issuer still has the key that signed the token. */
   trusts(token: Pick<VerifiedToken, "issuer" | "signer">): boolean;
-  /** What the operator has to see to; undefined for nothing. */
+  /** A problem for the operator to solve; undefined if there is none. */
   findWarning(): string | undefined;
 }

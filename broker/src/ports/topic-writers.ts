@@ -9,6 +9,6 @@ export type TopicWriters =
       readonly number: number;
       /** The account that created the set, and may change it. */
       readonly owner: Address;
-      /** Whether the ledger's own account is in it. */
+      /** Whether the ledger's own account is in the set. */
       readonly isOwn: boolean;
     };

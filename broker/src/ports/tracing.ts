@@ -1,31 +1,31 @@
-/** By the names of OpenTelemetry's semantic conventions. What is undefined is left out. They contain no content, no key of an extension, no secret, and of a url the host alone. */
+/** Attributes by the names of OpenTelemetry conventions; undefined ones are left out. No content, extension key or secret; of a url, only the host. */
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>;
 
 export interface SpanOrder {
   readonly name: string;
-  /** `server`: the broker answers a caller. `client`: it calls a receiver. `internal`: neither. */
+  /** `server`: the broker answers a caller. `client`: the broker calls a receiver. `internal`: neither. */
   readonly kind: "server" | "client" | "internal";
-  /** W3C traceparents, checked. The span is a part of the one trace; several are linked to a span of a trace of its own. */
+  /** Valid W3C traceparents. With one, the span is part of that trace. Otherwise the span begins its own trace and links to all of them. */
   readonly traceParents: readonly string[];
   readonly attributes: SpanAttributes;
-  /** In milliseconds since the epoch; now if left out. */
+  /** Milliseconds since the epoch; now if left out. */
   readonly startedAt?: number | undefined;
 }
 
 export interface SpanEnd {
   readonly attributes?: SpanAttributes | undefined;
-  /** A short name from a known set, or a number, and what happened in words. */
+  /** `type`: a short name from a known set, or a number. `reason`: what happened, in words. */
   readonly error?: { readonly type: string; readonly reason?: string | undefined } | undefined;
 }
 
 export interface Span {
-  /** As the W3C traceparent for whoever is called meanwhile; undefined where nobody records the span. */
+  /** W3C traceparent for calls that the broker makes during the span; undefined if nobody records the span. */
   readonly traceParent: string | undefined;
   /** Ends the span; a span that is never ended is never shown. Never throws. */
   end(end: SpanEnd): void;
 }
 
-/** Shows what the broker does as parts of the traces of publishers. Present only where somebody records spans. */
+/** Records the broker's work as spans in the traces of publishers. Present only if somebody records spans. */
 export interface Tracing {
   /** Never throws. */
   start(order: SpanOrder): Span;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createMonotonic } from "./clock.ts";
 
-/** A clock whose sources the test moves. Only the timers miss what the machine sleeps. */
+/** A clock whose sources the test moves. Only the timers stop while the machine sleeps. */
 function setUp() {
   const at = { timer: 100, day: 1_700_000_000_000, uptime: 5_000 };
   const monotonic = createMonotonic({ timer: () => at.timer, day: () => at.day, uptime: () => at.uptime });
@@ -27,7 +27,7 @@ it("monotonic time advances while the machine sleeps, also in repeated sleeps", 
 
 const hour = 3_600_000;
 it.each([-6 * hour, -390, 400, 3 * hour, 87_600 * hour])(
-  "monotonic time is that of the timers when the time of day is set by %i ms",
+  "monotonic time follows the timers when the wall clock is set by %i ms",
   (setMs) => {
     const { elapse } = setUp();
     expect([elapse(10, { setMs }), elapse(10), elapse(10, { setMs: -setMs }), elapse(10)]).toEqual([
@@ -36,7 +36,7 @@ it.each([-6 * hour, -390, 400, 3 * hour, 87_600 * hour])(
   },
 );
 
-it("monotonic time counts a sleep also when the time of day is set after it", () => {
+it("monotonic time counts a sleep even if the wall clock is set after it", () => {
   const { elapse } = setUp();
   const times = [elapse(10, { sleptMs: 60_000 }), elapse(10, { setMs: 10 * hour }), elapse(10, { sleptMs: 1_000 })];
   expect(times).toEqual([60_110, 60_120, 61_130]);

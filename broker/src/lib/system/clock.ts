@@ -13,7 +13,7 @@ export interface SystemClock {
   soon(action: () => void): void;
 }
 
-/** When the wall clock jumps forward by more, in milliseconds, the machine may have slept. */
+/** If the wall clock jumps forward by more than this, in milliseconds, the machine may have slept. */
 const jumpMsMax = 500;
 
 /** Clocks of the machine, in milliseconds. Sleep stops only the clock of the timers. */
@@ -21,7 +21,7 @@ export interface ClockSources {
   readonly timer: () => number;
   /** The wall clock: cheap to read, and anybody can set it. */
   readonly day: () => number;
-  /** Since the machine started, sleep included; nobody can set it. Reading it reads a file. */
+  /** Time since the machine started, including sleep; nobody can set it. Each call reads a file. */
   readonly uptime: () => number;
 }
 

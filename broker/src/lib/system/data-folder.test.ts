@@ -50,7 +50,7 @@ describe("openDataFolder", () => {
 
 describe("a data folder with links", () => {
   it.each(["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-head", "store.sqlite", "keys.sqlite"])(
-    "is refused if %s is one, and stays as it is",
+    "is refused if %s is a link, and stays unchanged",
     (name) => {
       const [data, target] = [join(parent, "data"), join(parent, "target")];
       mkdirSync(data);
@@ -64,7 +64,7 @@ describe("a data folder with links", () => {
     },
   );
 
-  it("is accepted if a key is one, and refused through any name if the folder itself is one and in use", () => {
+  it("is accepted if a key file is a link; a folder that is itself a link is locked under both names", () => {
     const [data, link] = [join(parent, "data"), join(parent, "link")];
     mkdirSync(data);
     writeFileSync(join(parent, "key"), "");

@@ -33,8 +33,8 @@ const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
 ];
 
 /**
- * Creates the folder if it is missing and locks it for this process. The lock is one of the operating system, held through SQLite, so it ends with
- * the process however that ends. Logs a warning if other users own the folder or can open it.
+ * Creates the folder if it is missing and locks it for this process. SQLite holds a lock of the operating system, which ends with the process, even
+ * if that is killed. Logs a warning if another user owns the folder or can open it.
  * @throws DataFolderError if the folder cannot be created, read or written, one of its databases is a link, or another process uses it.
  */
 export function openDataFolder(folder: string, logger: Logger = silentLogger): DataFolder {
@@ -66,7 +66,7 @@ function makeUsable(root: string): void {
   }
 }
 
-/** SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, go by the name in the folder. */
+/** SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, use the name in the folder. */
 function refuseLinks(root: string): void {
   const entries = readdirSync(root, { withFileTypes: true });
   const link = entries.find((entry) => entry.isSymbolicLink() && databases.test(entry.name));
@@ -96,7 +96,7 @@ function warnOfUsers(root: string, logger: Logger): void {
       folder: root,
       owner: uid,
       runsAs: user,
-      remedy: "run the broker as the folder's owner: that user cannot open the files that it creates now",
+      remedy: "run the broker as the folder's owner: that user cannot open the files that this process creates",
     });
   }
 }

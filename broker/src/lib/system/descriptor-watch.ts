@@ -5,7 +5,7 @@ import type { SystemClock } from "./clock.ts";
 
 /** Wait between two probes, in milliseconds. A probe opens and closes one file, which takes some 20 µs. */
 const probeEveryMs = 1_000;
-/** How long health still speaks of a shortage that is over, in milliseconds: nobody could connect while it lasted. */
+/** How long health still mentions a shortage that is over, in milliseconds: nobody could connect while it lasted. */
 const rememberedMs = 60_000;
 /** Codes of the system: this process, or the whole system, has no descriptor left. */
 const shortageCodes: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
@@ -25,7 +25,7 @@ export interface DescriptorWatchOptions {
   readonly probe?: () => void;
 }
 
-/** Watches whether the process still gets file descriptors: without them it accepts no connection and makes no callback. */
+/** Watches whether the process still gets file descriptors: without them, the broker accepts no connection and makes no callback. */
 export class DescriptorWatch {
   readonly #clock: DescriptorWatchOptions["clock"];
   readonly #logger: Logger;
@@ -72,7 +72,7 @@ function openAndClose(): void {
   closeSync(openSync(devNull, "r"));
 }
 
-/** Other failures say nothing of descriptors. */
+/** Other errors of a probe do not mean that descriptors are missing. */
 function isShortage(probe: () => void): boolean {
   try {
     probe();

@@ -7,12 +7,12 @@ Max open files            ${hard}                  ${hard}                  file
 Max locked memory         8388608              8388608              bytes
 `;
 
-it.each(["511", "64", "0"])("names the limit of %s open files, and the one that is needed", (hard) => {
+it.each(["511", "64", "0"])("reports a limit of %s open files, and the limit that is needed", (hard) => {
   expect(findDescriptorProblem(limitsOf(hard))).toMatch(new RegExp(`may open ${hard} files at once, .* at least 512`));
 });
 
 it.each([limitsOf("512"), limitsOf("1048576"), limitsOf("unlimited"), ""])(
-  "accepts enough, and a system that does not say",
+  "accepts a limit of 512 and more, and an unknown limit",
   (limits) => {
     expect(findDescriptorProblem(limits)).toBeUndefined();
   },

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 
-/** Open files without which the broker does not start: Node opens the files of a program side by side. Measured with 512; 400 is too few. */
+/** Minimum number of open files with which the broker starts: Node opens the files of a program at the same time. Measured: 512 suffice, 400 do not. */
 export const descriptorsMin = 512;
 
-/** Why this process cannot open enough files, and what to do; undefined where it can, and where the system does not say. */
+/** Why this process cannot open enough files, and what to do; undefined if it can, or if the system does not tell its limit. */
 export function findDescriptorProblem(limits = readLimits()): string | undefined {
   const hard = /^Max open files +\S+ +(\d+) /m.exec(limits)?.[1];
   if (hard === undefined || Number(hard) >= descriptorsMin) return undefined;
@@ -13,7 +13,7 @@ export function findDescriptorProblem(limits = readLimits()): string | undefined
   );
 }
 
-/** Node has raised the soft limit to the hard one by now. */
+/** The limits of this process. Only the hard limit counts: Node has already raised the soft limit to it. */
 function readLimits(): string {
   try {
     return readFileSync("/proc/self/limits", "utf8");

@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import type { Logger } from "../logger.ts";
 import type { SystemClock } from "./clock.ts";
 
-/** Wait between two looks, in milliseconds. */
+/** Wait between two readings of the free space, in milliseconds. */
 const lookEveryMs = 10_000;
 const mebibyte = 2 ** 20;
 const remedy = "free some space or enlarge the disk: when it is full, publishes fail and the broker ends";
@@ -10,7 +10,7 @@ const remedy = "free some space or enlarge the disk: when it is full, publishes 
 export interface DiskWatchOptions {
   /** A folder on the disk. */
   readonly folder: string;
-  /** Below that much free space the operator is warned. */
+  /** Free space, in bytes, below which the operator gets a warning. */
   readonly warnBytes: number;
   readonly clock: Pick<SystemClock, "after">;
   readonly logger: Logger;
@@ -32,7 +32,7 @@ export class DiskWatch {
     this.#probe = options.probe ?? readFreeBytes;
   }
 
-  /** Looks until {@link stop}. Never rejects. */
+  /** Reads the free space regularly until {@link stop}. Never rejects. */
   async start(): Promise<void> {
     await this.#look();
     if (!this.#isStopped) this.#cancel = this.#options.clock.after(lookEveryMs, () => void this.start());
@@ -43,12 +43,12 @@ export class DiskWatch {
     this.#cancel?.();
   }
 
-  /** As of the last look; undefined where the system did not say. */
+  /** Free bytes at the last reading; undefined if the system did not tell. */
   get freeBytes(): number | undefined {
     return this.#freeBytes;
   }
 
-  /** What health says; undefined while there is enough space. */
+  /** The warning that health shows; undefined while there is enough space. */
   get warning(): string | undefined {
     if (!this.#isShort || this.#freeBytes === undefined) return undefined;
     return `the disk of ${this.#options.folder} has ${Math.floor(this.#freeBytes / mebibyte)} MiB left: ${remedy}`;
@@ -56,7 +56,7 @@ export class DiskWatch {
 
   async #look(): Promise<void> {
     const { folder, warnBytes, logger } = this.#options;
-    // A system that does not say leaves the operator without this warning, and with all else.
+    // If the system does not tell, only this warning is missing.
     this.#freeBytes = await this.#probe(folder).catch(() => undefined);
     const wasShort = this.#isShort;
     this.#isShort = this.#freeBytes !== undefined && this.#freeBytes < warnBytes;
@@ -67,7 +67,7 @@ export class DiskWatch {
   }
 }
 
-/** Without what the system keeps for root. */
+/** Free bytes, without those that the system reserves for root. */
 async function readFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

@@ -19,14 +19,14 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it("names another owner, and how to become one", () => {
+  it("names the owner if that is another user, and how to get access", () => {
     expect(describeOwner(file, others)).toBe(
       `; ${file} belongs to user ${owner} (mode 0400), and this process runs as user ${others}: ` +
         `run the broker as user ${owner}, or give it the file: chown ${others} ${file}`,
     );
   });
 
-  it("names the rights that the owner lacks", () => {
+  it("names the command that gives the owner the missing rights", () => {
     expect(describeOwner(file, owner)).toMatch(new RegExp(`: chmod u\\+rw ${file}$`));
     expect(describeOwner(folder, owner)).toMatch(new RegExp(`: chmod u\\+rwx ${folder}$`));
   });

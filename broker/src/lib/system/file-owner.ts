@@ -2,8 +2,8 @@ import { type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * For the end of a message about a file that this process cannot use: whose it is, or the nearest folder above that this process can look at,
- * and what to do. Empty where the system has no users.
+ * End of a message about a file that this process cannot use: the owner of the file, or of the nearest folder above it that this process can see,
+ * and what to do. Empty if the system has no users.
  */
 export function describeOwner(path: string, user = process.getuid?.()): string {
   const stats = findStats(path);

@@ -7,9 +7,9 @@ const heapGarbagePercentMax = 100;
  * Sets how this process collects garbage.
  *
  * It collects earlier: by default the engine lets the heap grow to four times the live data. Under load that was 100 MiB more resident memory, for about
- * 5 % less processor time. With 5,000 topics, 70 took 8 to 12 MiB less than 100, for 9 to 13 % more processor time.
+ * 5 % less processor time. With 5,000 topics, a value of 70 took 8 to 12 MiB less than 100, for 9 to 13 % more processor time.
  *
- * It collects young objects without helper threads: to wake them takes more processor time than they save. On two processors, 256 connections published
+ * It collects young objects without helper threads: waking them takes more processor time than they save. On two processors, 256 connections published
  * 9 % more, and 5,000 topics took 4 to 8 % less processor time; a pause was 5.0 ms instead of 4.1 ms in the median.
  */
 export function tuneCollector(): void {

@@ -1,10 +1,10 @@
 import { readdirSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** What a broker makes itself, but its lock. Other files in the folder come from an operator who restores a backup. */
+/** Files that a broker creates, except its lock. Other files in the folder come from an operator who restores a backup. */
 const madeByBroker = /^(?:chain|store)\.sqlite|^(?:signer|secrets)\.key/;
 
-/** The files of a broker that came into its data folder since this was made. */
+/** Removes the files that a broker has created in its data folder since the constructor ran. */
 export class NewFiles {
   readonly #folder: string;
   readonly #known: ReadonlySet<string>;

@@ -11,7 +11,7 @@ export function createSystemRandomness(): SystemRandomness {
   return { fraction: () => Math.random(), uuid: () => flat(randomUUID()), bytes: (count) => randomBytes(count) };
 }
 
-/** Node joins an UUID from 19 strings, which stay in memory, about 600 bytes, as long as the result. */
+/** Copies a text: Node joins a UUID from 19 strings, about 600 bytes, which would stay in memory as long as the UUID. */
 function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }

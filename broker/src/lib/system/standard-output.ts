@@ -1,24 +1,24 @@
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
 
-/** Bytes that wait for a reader; further lines are given up. */
+/** Maximum number of bytes that wait for a reader; further lines are dropped. */
 const waitingBytesMax = 2 ** 20;
-/** Pause, in milliseconds, before what could not be written is tried again. */
+/** Pause, in milliseconds, before the next attempt to write the waiting bytes. */
 const tryAgainMs = 50;
-/** How long nobody may read, in milliseconds, until that counts as trouble. */
+/** How long a pipe may stay full, in milliseconds, before that counts as trouble. */
 const stalledMsMax = 5_000;
 
 /** The system's code for a pipe that is full. */
 const full = "EAGAIN";
 
 export interface StandardOutputOptions {
-  /** Default: that of the process. */
+  /** Default: 1, the standard output of the process. */
   readonly descriptor?: number;
   readonly monotonic?: () => number;
 }
 
 /**
- * Lines for the standard output. A line is written before the call returns, unless the output takes nothing: a pipe that nobody reads, or a full disk. Then
- * a bounded number of bytes waits, so that whoever reads the output slowly does not stop the process.
+ * Lines for the standard output. A line is written before the call returns, unless the output accepts nothing: a pipe that nobody reads, or a full
+ * disk. Then a bounded number of bytes waits, so that a slow reader does not stop the process.
  */
 export class StandardOutput {
   readonly #descriptor: number;
@@ -35,12 +35,12 @@ export class StandardOutput {
     this.#monotonic = monotonic;
   }
 
-  /** Never throws. Answers whether the line was written or waits. */
+  /** Never throws. Returns whether the line was written or waits; false if it was dropped. */
   write(line: string): boolean {
     const bytes = Buffer.from(line);
     const rest = this.#waiting.length === 0 ? this.#tryWrite(bytes) : bytes;
     if (rest.length === 0) return true;
-    const isBegun = rest.length < bytes.length; // Its end must follow, so that lines stay whole.
+    const isBegun = rest.length < bytes.length; // The rest of the line must follow, so that lines stay whole.
     const isTaken = isBegun || this.#waitingBytes + rest.length <= waitingBytesMax;
     if (isTaken) this.#wait(rest);
     else this.#lost += 1;
@@ -73,7 +73,7 @@ export class StandardOutput {
     if (rest.length > 0) this.#wait(rest);
   }
 
-  /** Returns what was not written. */
+  /** Returns the bytes that were not written. */
   #tryWrite(bytes: Buffer): Buffer {
     let rest = bytes;
     try {
@@ -89,7 +89,7 @@ export class StandardOutput {
   }
 }
 
-/** A pipe is opened again, so that writing to it never waits, and whoever shares the descriptor is not affected. */
+/** Opens a pipe again in non-blocking mode, so that writes never wait and other users of the descriptor are not affected. */
 function openWithoutWaiting(descriptor: number): number {
   if (!fstatSync(descriptor).isFIFO()) return descriptor;
   try {
@@ -99,5 +99,5 @@ function openWithoutWaiting(descriptor: number): number {
   }
 }
 
-/** That of this process. */
+/** The standard output of this process. */
 export const standardOutput = new StandardOutput();

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
-/** Writes to the disk which files a folder has. */
+/** Syncs a folder's list of files to disk. */
 export function syncFolder(folder: string): void {
   const handle = openSync(folder, "r");
   try {

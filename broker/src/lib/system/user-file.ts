@@ -10,7 +10,7 @@ export function userFile(name: string, env: Readonly<Record<string, string | und
   return join(folder, "stele", name);
 }
 
-/** Undefined if there is no such file. @throws Error if it cannot be read. */
+/** Reads a file; undefined if there is none. @throws Error if it cannot be read. */
 export function readUserFile(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");

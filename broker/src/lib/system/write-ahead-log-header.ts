@@ -5,7 +5,7 @@ export type Sum = readonly [number, number];
 export const headerBytes = 32;
 /** Length of the header of a frame, before its page, in bytes. */
 export const frameHeaderBytes = 24;
-/** Of the last digit: whether checksums are made of big-endian words. */
+/** First field of a header; its last bit is 1 if the checksums use big-endian words. */
 const magic = 0x377f0682;
 const version = 3_007_000;
 
@@ -13,7 +13,7 @@ export function isBigEndian(header: Buffer): boolean {
   return (header.readUInt32BE(0) & 1) === 1;
 }
 
-/** Whether a header is as SQLite wrote it. */
+/** Whether a header has the right magic number and checksum. */
 export function isHeader(header: Buffer): boolean {
   const sum = checksum(header.subarray(0, 24), [0, 0], isBigEndian(header));
   return header.readUInt32BE(0) >>> 1 === magic >>> 1 && isSame(sum, header, 24);
@@ -21,8 +21,8 @@ export function isHeader(header: Buffer): boolean {
 
 /**
  * Computes the header of a log that has lost it from the log's first frame. The frame's checksum continues the header's, and each step of the sum
- * can be undone, which gives the 64 bits of the header's checksum. Half of them decide the only field of the header that nothing else tells, the
- * number of the checkpoint; the other half check the frame. Returns undefined where no header fits the frame.
+ * can be undone, which gives the 64 bits of the header's checksum. Half of them determine the only field that is not known from elsewhere, the number
+ * of the checkpoint; the other half verify the frame. Returns undefined if no header fits the frame.
  */
 export function headerBefore(frame: Buffer): Buffer | undefined {
   if (frame.length <= frameHeaderBytes) return undefined;
@@ -47,7 +47,7 @@ function headerOf(frame: Buffer, isBig: boolean): Buffer {
   return header;
 }
 
-/** The checksum that a frame's header holds: of the log's header and all frames up to this one. */
+/** The checksum in a frame's header: over the log's header and all frames up to this one. */
 export function sumOf(frame: Buffer): Sum {
   return [frame.readUInt32BE(16), frame.readUInt32BE(20)];
 }

@@ -11,7 +11,7 @@ const frameBytes = 4096 + 24;
 let folder: string;
 /** A database under test. */
 let file: string;
-let trials = 0;
+let tests = 0;
 let sources = 0;
 
 beforeAll(() => {
@@ -21,8 +21,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
-  trials += 1;
-  file = join(folder, `${trials}.sqlite`);
+  tests += 1;
+  file = join(folder, `${tests}.sqlite`);
 });
 
 /** A new database with a log of transactions of one to three pages. */
@@ -40,7 +40,7 @@ function insert(database: DatabaseSyncInstance, rows: number): void {
     database.exec(`insert into t values (randomblob(${1500 + 4000 * (row % 3)}))`);
 }
 
-/** Leaves the database and its log under test as a process does that is killed. Returns the log. */
+/** Copies a database and its log to the files under test, as a killed process leaves them. Returns the log. */
 function copyFrom(source: string): Buffer {
   for (const end of ["", "-wal", "-shm"]) copyFileSync(source + end, file + end);
   return readFileSync(`${file}-wal`);
@@ -57,7 +57,7 @@ function leave({ isRestarted = false } = {}): Buffer {
   return log;
 }
 
-/** A log that a checkpoint has copied into the database, except `after` transactions; a reader has kept SQLite from beginning it anew. */
+/** Leaves a log that a checkpoint has copied into the database, except `after` transactions. An open reader kept SQLite from restarting the log. */
 function leaveCopied({ after = 0 } = {}): Buffer {
   const { database, source } = fill(12);
   const reader = new DatabaseSync(source);
@@ -75,7 +75,7 @@ function leaveWithoutHeader(bytes: Buffer): void {
   writeFileSync(`${file}-wal`, Buffer.from(bytes).fill(0, 0, headerBytes));
 }
 
-/** What SQLite finds in the database and its log. */
+/** The number of rows that SQLite finds in the database and its log. */
 function countRows(): unknown {
   const database = new DatabaseSync(file);
   const row = database.prepare("select count(*) as rows from t").get();
@@ -107,7 +107,7 @@ function flipped(bytes: Buffer, at: number): Buffer {
   return copy;
 }
 
-test("no log, an empty one, and one that is whole hold no damage", () => {
+test("finds no damage in a missing, an empty and an intact log", () => {
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
   writeFileSync(`${file}-wal`, "");
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
@@ -115,7 +115,7 @@ test("no log, an empty one, and one that is whole hold no damage", () => {
   expect(inspectLog(file)).toEqual({ whole: (bytes.length - headerBytes) / frameBytes, damagedAt: undefined });
 });
 
-test("frames of an earlier log are no damage", () => {
+test("frames that an earlier log left after the end are no damage", () => {
   const bytes = leave({ isRestarted: true });
   const { whole, damagedAt } = inspectLog(file);
   expect(damagedAt).toBeUndefined();
@@ -123,7 +123,7 @@ test("frames of an earlier log are no damage", () => {
   expect(whole).toBeLessThan((bytes.length - headerBytes) / frameBytes);
 });
 
-test("a flipped bit anywhere is found while the index of the log is there", () => {
+test("finds a flipped bit anywhere while the index of the log exists", () => {
   const bytes = leave();
   for (let at = 0; at < bytes.length; at += 997) {
     writeFileSync(`${file}-wal`, flipped(bytes, at));
@@ -132,7 +132,7 @@ test("a flipped bit anywhere is found while the index of the log is there", () =
   }
 });
 
-test("without it, finds a flipped bit and zeros before later commits; a torn end is no damage", () => {
+test("without the index of the log, finds a flipped bit and zeros before later commits; a torn end is no damage", () => {
   const bytes = leave();
   rmSync(`${file}-shm`);
   const frames = (bytes.length - headerBytes) / frameBytes;
@@ -151,7 +151,7 @@ test("without it, finds a flipped bit and zeros before later commits; a torn end
   expect(inspectLog(file).damagedAt).toBeUndefined();
 });
 
-test("finds a truncated log while its index exists, and not after SQLite has rebuilt the index", () => {
+test("finds that a log is truncated while its index exists, and not without the index", () => {
   leave();
   truncateSync(`${file}-wal`, headerBytes + 5 * frameBytes);
   expect(inspectLog(file)).toEqual({ whole: 5, damagedAt: headerBytes + 5 * frameBytes });
@@ -167,7 +167,7 @@ test("a lost header is no damage once a checkpoint has copied the log, and SQLit
   expect(countRows()).toEqual({ rows: 12 });
 });
 
-test("a lost header is no damage where older logs are left behind the end of a copied log", () => {
+test("a lost header is no damage if frames of older logs follow the end of a copied log", () => {
   const { database, source } = fill(20);
   for (const rows of [10, 3]) {
     database.exec("pragma wal_checkpoint(restart)");
@@ -181,7 +181,7 @@ test("a lost header is no damage where older logs are left behind the end of a c
 });
 
 test.each([{ after: 1 }, { after: 3 }])(
-  "a lost header is damage where $after transactions are not copied, and SQLite would lose them",
+  "a lost header is damage if $after transactions are not copied, and SQLite would lose them",
   ({ after }) => {
     const bytes = leaveCopied({ after });
     leaveWithoutHeader(bytes);
@@ -204,7 +204,7 @@ test.each([
   }
 });
 
-test("a lost header is damage where a page of the database, or a frame before the last commit, is not as it was copied", () => {
+test("a lost header is damage if a page of the database, or a frame before the last commit, has changed since the copy", () => {
   const bytes = leaveCopied();
   const frames = (bytes.length - headerBytes) / frameBytes;
   const database = readFileSync(file);
@@ -221,7 +221,7 @@ test("a lost header is damage where a page of the database, or a frame before th
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
 });
 
-test("a lost header is damage where a frame that is not copied is damaged, though the frames before it are copied", () => {
+test("a lost header is damage if a frame that is not copied is damaged, although the frames before it are copied", () => {
   const copied = (leaveCopied().length - headerBytes) / frameBytes;
   const bytes = leaveCopied({ after: 3 });
   rmSync(`${file}-shm`);
@@ -229,7 +229,7 @@ test("a lost header is damage where a frame that is not copied is damaged, thoug
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
 });
 
-test("a lost header is damage where the salts of the first frame are lost too, though that frame is a transaction that is copied", () => {
+test("a lost header is damage if the salts of the first frame are lost too, although that frame is a copied transaction", () => {
   const { database, source } = fill(1);
   database.exec("pragma wal_checkpoint(restart); insert into t values (x'01')");
   const reader = new DatabaseSync(source);
@@ -245,7 +245,7 @@ test("a lost header is damage where the salts of the first frame are lost too, t
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
 });
 
-test("a lost header is no damage where a copied log has made the database shorter", () => {
+test("a lost header is no damage if a copied log has made the database shorter", () => {
   const { database, source } = fill(12);
   database.exec("delete from t; vacuum; pragma wal_checkpoint(passive)");
   leaveWithoutHeader(copyFrom(source));
@@ -253,7 +253,7 @@ test("a lost header is no damage where a copied log has made the database shorte
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
 });
 
-test("a lost header is no damage where a transaction that never ended follows the copied ones", () => {
+test("a lost header is no damage if a transaction that never ended follows the copied ones", () => {
   const { database, source } = fill(12);
   const reader = new DatabaseSync(source);
   reader.exec("begin; select count(*) from t");
@@ -268,7 +268,7 @@ test("a lost header is no damage where a transaction that never ended follows th
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
 });
 
-test("a header is computed from its first frame, for either byte order and after checkpoints", () => {
+test("headerBefore computes the header from the first frame, for either byte order and after checkpoints", () => {
   for (const log of [leave(), leave({ isRestarted: true })]) {
     expect(headerBefore(frameOf(log, 0))).toEqual(log.subarray(0, headerBytes));
     const big = toBigEndian(log);

@@ -11,29 +11,29 @@ import {
   sumOf,
 } from "./write-ahead-log-header.ts";
 
-/** What SQLite's write-ahead log beside a database holds, by sqlite.org/fileformat2.html#walformat. */
+/** State of SQLite's write-ahead log beside a database, by sqlite.org/fileformat2.html#walformat. */
 export interface LogState {
-  /** Frames from the beginning that are as they were written; SQLite uses no others. */
+  /** Number of intact frames from the beginning; SQLite uses no others. */
   readonly whole: number;
-  /** Offset of the first damaged byte before a later or promised commit; undefined if there is none. */
+  /** Offset of the first damaged frame, or 0 for the header, if SQLite would lose commits from there on; else undefined. */
   readonly damagedAt: number | undefined;
 }
 
-/** Of a database file: the size of a page; 1 stands for 65,536. */
+/** Offset of the page size in a database file; the value 1 stands for 65,536. */
 const pageBytesAt = 16;
-/** Of the file that SQLite keeps beside the log while it is in use: where its header says how many frames are valid, and in which log. */
+/** The log's index, a file `-shm` that SQLite keeps beside the log: length of its header, offset of the number of valid frames, and of the log's salts. */
 const indexHeaderBytes = 48;
 const indexFramesAt = 16;
 const indexSaltsAt = 32;
 
 /**
- * Looks at the log beside a database that nobody has open, and changes nothing. SQLite takes what is damaged in a log for its end, without a
- * word, and then writes over what was behind it. An end that was torn as the machine went down is none of this: nothing was committed after it.
+ * Inspects the log beside a database that nobody has open, and changes nothing. SQLite silently takes the first damaged frame for the end of the
+ * log, and later overwrites the frames after it. An end that was torn by a power loss is no damage: nothing was committed after it.
  *
- * SQLite ignores a whole log whose header is not valid. A power loss leaves such a log when SQLite begins it again: it overwrites the header and
- * syncs it before the first new frame. It does so only after a checkpoint has copied the old log and synced the database, so the old frames are
- * all there. Rule: if the newest committed frame of every page equals that page in the database file, the database reads the same with the log
- * and without it, so nothing is lost, however the header was. Otherwise SQLite would drop commits: damage.
+ * SQLite ignores the whole log if its header is invalid. A power loss can leave an invalid header when SQLite restarts the log: it overwrites the
+ * header and syncs it before the first new frame. It does so only after a checkpoint has copied the old log and synced the database, so the database
+ * file has all old frames. Rule: if the newest committed frame of every page equals that page in the database file, the database reads the same with
+ * the log and without it, so nothing is lost, whatever the header was. Otherwise SQLite would drop commits: damage.
  */
 export function inspectLog(database: string): LogState {
   const file = `${database}-wal`;
@@ -49,7 +49,7 @@ export function inspectLog(database: string): LogState {
   });
 }
 
-/** Whether the log has commits and no damage behind its header, and the database file holds the newest committed content of every page. */
+/** Whether the log has commits and no damage after its header, and the database file holds the newest committed content of every page. */
 function isCopied(log: LogWalk, database: string): boolean {
   const { whole, damagedAt } = log.run();
   const pages = [...log.committedPages(whole)];
@@ -62,7 +62,7 @@ function isCopied(log: LogWalk, database: string): boolean {
   );
 }
 
-/** Zero where the database is missing or empty. */
+/** Page size of a database, in bytes; 0 if the database is missing or empty. */
 function pageBytesOf(database: string): number {
   if (!existsSync(database)) return 0;
   const given = reading(database, (handle) => readAt(handle, pageBytesAt, 2));
@@ -73,7 +73,7 @@ function pageBytesOf(database: string): number {
 interface Log {
   readonly header: Buffer;
   readonly bytes: number;
-  /** Frames that were committed, as far as is known from elsewhere. */
+  /** Number of committed frames, as the log's index tells; 0 if it does not. */
   readonly indexed: number;
 }
 
@@ -104,7 +104,7 @@ class LogWalk {
     return { whole, damagedAt: isDamaged ? this.#positionOf(whole) : undefined };
   }
 
-  /** For each page of the database as of the last commit in the first `whole` frames: its newest frame up to there. */
+  /** Maps each page that the database has at the last commit in the first `whole` frames to the page's newest frame up to that commit. */
   committedPages(whole: number): ReadonlyMap<number, number> {
     const headers = Array.from({ length: whole }, (_, index) =>
       readAt(this.#handle, this.#positionOf(index), frameHeaderBytes),
@@ -119,7 +119,7 @@ class LogWalk {
     return this.#read(index).subarray(frameHeaderBytes);
   }
 
-  /** Whether a transaction that ends at or behind a frame was followed by another one, so that it had been wholly written. */
+  /** Whether another transaction follows one that ends at frame `first` or later: then SQLite had written the earlier transaction completely. */
   #isCommittedBehind(first: number, frames: number): boolean {
     let hasEnded = false;
     for (let index = first; index < frames; index += 1) {
@@ -137,7 +137,7 @@ class LogWalk {
     return isSame(sum, frame, 16);
   }
 
-  /** A log that begins anew leaves frames of the one before behind its end. */
+  /** Compares the salts: after SQLite restarts a log, frames of the old log remain after the new end. */
   #isOfLog(frame: Buffer): boolean {
     return frame.compare(this.#log.header, 16, 24, 8, 16) === 0;
   }
@@ -151,7 +151,7 @@ class LogWalk {
   }
 }
 
-/** Written after the frames are synced; a process that is killed leaves it behind. Its copy distinguishes it from a broken one. */
+/** Reads the number of committed frames from the log's index, which SQLite writes after it syncs the frames. Its header is there twice: both must match. */
 function indexedFrames(file: string, header: Buffer): number {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   if (bytes.length < 2 * indexHeaderBytes) return 0;
@@ -160,7 +160,7 @@ function indexedFrames(file: string, header: Buffer): number {
   return isWhole && isOfLog ? readNative(bytes, indexFramesAt) : 0;
 }
 
-/** Of the machine that the process ran on. */
+/** Reads a number in the byte order of this machine, as SQLite wrote it. */
 function readNative(bytes: Buffer, at: number): number {
   return new Uint32Array(Uint8Array.from(bytes.subarray(at, at + 4)).buffer)[0] ?? 0;
 }

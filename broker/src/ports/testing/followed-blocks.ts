@@ -9,13 +9,13 @@ export function flat(blocks: readonly LedgerBlock[]): LedgerEntry[] {
   return blocks.flatMap((block) => block.entries);
 }
 
-/** The final block of that number; undefined before the first. */
+/** The final block with a number; undefined for a number below 0 or above the chain. */
 export async function refOf(ledger: Ledger, number: number): Promise<BlockRef | undefined> {
   const hash = number < 0 ? undefined : await ledger.findBlockHash(number, never);
   return hash === undefined ? undefined : { number, hash };
 }
 
-/** Follows until `enough` returns true for everything read. */
+/** Follows until `enough` returns true for all blocks read so far. */
 export async function collect(
   ledger: Ledger,
   after: number,
@@ -24,7 +24,7 @@ export async function collect(
   const blocks: LedgerBlock[] = [];
   const controller = new AbortController();
   for await (const step of ledger.follow(await refOf(ledger, after), controller.signal)) {
-    if (step.kind === "reorganised") throw new Error("the chain took a block back");
+    if (step.kind === "reorganised") throw new Error("the chain removed a block");
     blocks.push(...step.blocks);
     if (enough(blocks)) break;
   }
@@ -32,7 +32,7 @@ export async function collect(
   return blocks;
 }
 
-/** Everything from `after` up to the newest final block. */
+/** All blocks after number `after`, up to the newest final block. */
 export async function collectAll(ledger: Ledger, after = -1): Promise<LedgerBlock[]> {
   const head = await ledger.finalBlockNumber(never);
   return collect(ledger, after, (blocks) => (blocks.at(-1)?.number ?? -1) >= head);

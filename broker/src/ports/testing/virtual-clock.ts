@@ -7,7 +7,7 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** Turns of the event loop in which all work ends that does not wait for a timer. */
+/** Number of turns of the event loop that suffices for all work that does not wait for a timer. */
 const settlingTurns = 12;
 
 /** Time that moves only when the test moves it. */
