@@ -151,7 +151,7 @@ function toContractAddress(sender: Uint8Array, nonce: bigint): Hex {
   return toHex(keccak256(encodeRlp([sender, fromInteger(nonce)])).subarray(ADDRESS_OFFSET));
 }
 
-/** A log, the `at`-th of its transaction. */
+/** Formats a log; `at` is its index in the transaction. */
 export function formatLog(
   log: Log,
   at: number,
