@@ -18,14 +18,14 @@ export interface WorkerSettings {
   readonly needsHeadFile: boolean;
 }
 
-/** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */
+/** Blocks to read, `to` included: the first, and more until they amount to `bytesMax` bytes. */
 export interface BlockRange {
   readonly from: bigint;
   readonly to: bigint;
   readonly bytesMax: number;
 }
 
-/** A block that is not what its hashes say, or cannot be read. */
+/** A block that does not match its hashes, or cannot be read. */
 export interface DamagedBlock {
   readonly number: number;
   readonly reason: string;
@@ -44,29 +44,29 @@ export interface StatePlace {
 }
 
 export interface CheckedState {
-  /** Where the next check goes on; undefined at the end of the state. */
+  /** Where the next check continues; undefined at the end of the state. */
   readonly next: StatePlace | undefined;
   /** Nodes and codes that were read. */
   readonly nodes: number;
-  /** Why nodes and codes are damaged, one each. What they lead to was not read. */
+  /** One reason for each damaged node or code. The check did not read below a damaged node. */
   readonly damaged: readonly string[];
-  /** Nodes and codes that were damaged and are written again. */
+  /** Damaged nodes and codes that were rewritten. */
   readonly mended: number;
 }
 
-/** How far a comparison of the index of hashes and logs with the blocks is. */
+/** Progress of a comparison of the index of hashes and logs with the blocks. */
 export interface CheckedPlaces {
   readonly isMore: boolean;
   /** Entries that this step looked at. */
   readonly entries: number;
-  /** Whether the index differed, and was derived anew from the blocks. Known at the end. */
+  /** Whether the index differed and was rebuilt from the blocks; false until the comparison ends. */
   readonly isDamaged: boolean;
 }
 
-/** What is known of a transaction from another place than the chain. */
+/** What the owner knows of a transaction from another source than the chain. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
-  /** What it called with. */
+  /** The transaction's input. */
   readonly data: Uint8Array;
   /** Parts of the data that its logs repeat. */
   readonly logged: readonly Uint8Array[];
@@ -77,7 +77,7 @@ export interface BlockMending {
   readonly transactions: readonly KnownTransaction[];
 }
 
-/** An error on its way between threads, where classes are lost. */
+/** An error in a message between threads, which loses classes. */
 export interface ErrorMessage {
   readonly code: number;
   readonly message: string;
@@ -106,9 +106,9 @@ export type FromWorker =
   /** A block, and the submissions that were accepted since the last message of this kind. */
   | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
   | { readonly kind: "accepted"; readonly accepted: readonly number[] }
-  /** A block that was to be read is damaged. */
+  /** A block that was to be read is damaged. Answers the request with this id. */
   | { readonly kind: "damage"; readonly id: number; readonly message: string }
-  /** The state is damaged: for a request, which gets an error too, or for the next block. */
+  /** The state is damaged: a request met the damage, and gets an error too, or the next block did. */
   | { readonly kind: "state-damage"; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined }
@@ -122,7 +122,7 @@ export interface ReaderSettings {
   readonly callTimeMsMax: number;
 }
 
-/** The reader's worker is given one request after another. */
+/** The reader's worker gets one request at a time. */
 export type ToReader =
   | { readonly kind: "request"; readonly method: string; readonly params: unknown }
   | { readonly kind: "history"; readonly layers: readonly SharedLayer[] };
