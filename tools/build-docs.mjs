@@ -34,7 +34,7 @@ function writePages(pages) {
   for (const [name, text] of pages) write(join(folder, name), text);
 }
 
-/** The page's policy allows no inline scripts and styles: scripts become files, and the styles of VitePress are in its theme too. */
+/** The content security policy allows no inline scripts and styles: moves scripts into files, and drops styles, which the theme contains too. */
 function copyBuilt() {
   rmSync(target, { recursive: true, force: true });
   for (const name of readdirSync(built, { recursive: true })) {

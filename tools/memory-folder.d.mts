@@ -3,7 +3,7 @@ export interface MemoryFolderOptions {
   readonly memory?: string;
   /** Its `TMPDIR` is where this process and its children create temporary files. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Room that there must be. */
+  /** Free bytes that the folder must have. */
   readonly bytesMin?: number;
 }
 
