@@ -9,7 +9,7 @@ const batchPathMax = 16;
 const receiptNodesMax = 10;
 
 /** Refuses lone surrogates: they have no UTF-8 form, so two texts would have the same bytes. */
-const wellFormed = z.string().refine((text) => !/\p{Surrogate}/u.test(text), "half a character");
+const wellFormed = z.string().refine((text) => !/\p{Surrogate}/u.test(text), "half of a surrogate pair");
 
 const hex = (bytes?: number) =>
   z
