@@ -71,7 +71,7 @@ export const subscriptionEntrySchema = z
     state: z
       .enum(["suspended", "paused"])
       .optional()
-      .describe("Only where nothing is delivered until somebody subscribes again, or an operator resumes it."),
+      .describe("Present only if nothing is delivered until somebody subscribes again, or an operator resumes it."),
   })
   .meta({ title: "SubscriptionEntry" });
 export type SubscriptionEntry = z.output<typeof subscriptionEntrySchema>;
@@ -95,7 +95,7 @@ export const skippedListingSchema = z
           transactionHash: z.string().describe("Transaction of the entry; its sender wrote the entry."),
           logIndex: z.int().describe("Index of its log in the block."),
           topicAddress: z.string().describe("Address of the topic contract."),
-          sender: z.string().optional().describe("Account that wrote it; absent where the broker does not know it."),
+          sender: z.string().optional().describe("Account that wrote it; absent if the broker does not know it."),
         }),
       )
       .describe("Newest first."),
