@@ -329,7 +329,7 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 }
 
-/** Starts a chain on its file, or makes a new one there. Throws a ChainFileError when the file cannot be used. */
+/** Starts a chain on its file, or makes a new one there. @throws ChainFileError if the file cannot be used. */
 export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise<EmbeddedChain> {
   const workerData: WorkerSettings = {
     file: options.file,

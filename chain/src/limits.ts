@@ -55,7 +55,7 @@ export const REMEMBERED_HASHES_MAX = 65_536;
 /** Contracts whose code is kept in memory. */
 export const CODE_CACHE_CONTRACTS_MAX = 256;
 
-/** Contracts whose code the own interpreter keeps analysed. */
+/** Contracts whose code the chain's own interpreter keeps analysed. */
 export const PROGRAM_CACHE_CONTRACTS_MAX = 32;
 
 /** EthereumJS repeats one in this many of the transactions that the chain's own interpreter runs, and the chain compares the results. */

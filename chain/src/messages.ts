@@ -2,7 +2,7 @@ import type { Hex } from "@stele/eth/node";
 import type { RegistryCode } from "./execution/registry/registry-code.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
-/** What the worker is started with. */
+/** Settings that the worker starts with. */
 export interface WorkerSettings {
   readonly file: string;
   readonly chainId: number;
@@ -32,7 +32,7 @@ export interface DamagedBlock {
 }
 
 export interface CheckedBlocks {
-  /** The last block that was looked at. */
+  /** The last block that was checked. */
   readonly upTo: number;
   readonly damaged: readonly DamagedBlock[];
 }
@@ -57,7 +57,7 @@ export interface CheckedState {
 /** Progress of a comparison of the index of hashes and logs with the blocks. */
 export interface CheckedPlaces {
   readonly isMore: boolean;
-  /** Entries that this step looked at. */
+  /** Entries that this step read. */
   readonly entries: number;
   /** Whether the index differed and was rebuilt from the blocks; false until the comparison ends. */
   readonly isDamaged: boolean;
@@ -77,7 +77,7 @@ export interface BlockMending {
   readonly transactions: readonly KnownTransaction[];
 }
 
-/** An error in a message between threads, which loses classes. */
+/** An error as a message between threads carries it, without its class. */
 export interface ErrorMessage {
   readonly code: number;
   readonly message: string;
@@ -114,7 +114,7 @@ export type FromWorker =
   | { readonly kind: "fault"; readonly message: string | undefined }
   | { readonly kind: "mismatch"; readonly message: string };
 
-/** What the reader's worker is started with. */
+/** Settings that the reader's worker starts with. */
 export interface ReaderSettings {
   readonly file: string;
   readonly chainId: number;

@@ -10,7 +10,7 @@ export interface Header {
   readonly number: bigint;
   readonly gasLimit: bigint;
   readonly gasUsed: bigint;
-  /** Seconds since the epoch; never less than the parent's, and equal within one second. */
+  /** Seconds since the epoch; never less than the parent's, and the same for blocks of one second. */
   readonly timestamp: bigint;
   readonly baseFeePerGas: bigint;
 }

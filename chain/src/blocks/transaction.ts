@@ -54,7 +54,7 @@ const NONCE_MAX = 2n ** 64n - 2n;
 const UINT256_BYTES = 32;
 
 /**
- * Reads a signed transaction. Give the `sender` if the chain's store has it: recovering it is expensive.
+ * Reads a signed transaction. Pass the `sender` if the chain's store has it: recovering it is expensive.
  * @throws ProviderRpcError if the transaction is invalid.
  */
 export function parseTransaction(raw: Uint8Array, sender?: Uint8Array): Transaction {

@@ -47,7 +47,7 @@ async function createWorld(options: {
   return { executor, mismatches, stored, state, view };
 }
 
-it("keeps the EVM's result when the own interpreter's differs, and runs the EVM from then on", async () => {
+it("keeps the EVM's result when the chain's interpreter differs, and runs the EVM from then on", async () => {
   const { executor, mismatches, stored } = await createWorld({ chainId: 1, evmChainId: 2, checkInterval: 1_000 });
   await executor.execute(message, block);
   expect(mismatches).toEqual([expect.stringContaining("disagrees with the EVM on slot 0x0000")]);

@@ -18,11 +18,11 @@ export interface ExecutorOptions {
   readonly registryCode?: RegistryCode | undefined;
   /** The EVM repeats one in this many of the transactions that the chain's own code runs. */
   readonly checkInterval: number;
-  /** The own code and the EVM disagreed. The EVM's result counts, and the EVM runs everything from here on. */
+  /** The chain's own code and the EVM disagreed. The EVM's result counts, and the EVM runs everything from here on. */
   readonly onMismatch: (error: Error) => void;
 }
 
-/** Own code that runs some messages instead of the EVM. */
+/** Code of the chain that runs some messages instead of the EVM. */
 interface Planner {
   plan(message: Message, block: EvmBlock): Plan | undefined;
 }
@@ -33,7 +33,7 @@ interface CheckedPlanner {
   untilCheck: number;
 }
 
-/** Runs the transactions of blocks: with own code where possible, otherwise with the EVM. */
+/** Runs the transactions of blocks: with the chain's own code where possible, otherwise with the EVM. */
 export class Executor {
   readonly #options: ExecutorOptions;
   /** The fastest first. */

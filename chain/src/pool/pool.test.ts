@@ -76,7 +76,7 @@ describe("Pool", () => {
     expect(() => pool.add(transaction(1, 6 + POOL_GAP_TRANSACTIONS_MAX))).toThrow(/^nonce too high/);
   });
 
-  it("refuses a transaction when it is full", () => {
+  it("refuses a transaction when the pool is full", () => {
     const pool = new Pool(() => 0n);
     for (let nonce = 0; nonce < POOL_TRANSACTIONS_MAX; nonce += 1) pool.add(transaction(1, nonce));
     expect(() => pool.add(transaction(2, 0))).toThrow("txpool is full");

@@ -72,7 +72,7 @@ function listItemBytes({ raw, type }: Transaction): number {
   return type === 0 ? raw.length : listBytes(raw.length);
 }
 
-/** Bytes of an RLP list or string with so many bytes inside. */
+/** Bytes of an RLP list or string that contains this many bytes. */
 function listBytes(inside: number): number {
   return inside < 56 ? inside + 1 : inside + 1 + fromInteger(BigInt(inside)).length;
 }

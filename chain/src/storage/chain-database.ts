@@ -37,7 +37,7 @@ export interface TransactionRow {
  * and in one row for each block, until `save` writes them into the tables; reads look there first.
  */
 export class ChainDatabase implements StateDatabase {
-  // The statements do not keep the database alive: it must be referenced for as long as they are.
+  // The statements do not keep the database alive: keep a reference to it as long as they are used.
   readonly #database: DatabaseSyncInstance;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #owned: OwnedDatabase | undefined;

@@ -64,13 +64,13 @@ describe("a head file", () => {
     next.close();
   });
 
-  it("is rewritten if it is damaged when a process that wrote no block settles it", () => {
+  it("is rewritten by settle without a write, if it is damaged", () => {
     writeFileSync(headFileOf(chainFile), "spoilt");
     headFile.settle(blockAt(5n));
     expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(5n) });
   });
 
-  it("stays as it is if it is whole when a process that wrote no block settles it", () => {
+  it("is not changed by settle without a write, if it is whole", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     new HeadFile(chainFile).settle({ number: 7n, hash: blockAt(8n).hash });

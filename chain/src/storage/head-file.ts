@@ -82,7 +82,7 @@ export class HeadFile {
     try {
       writeSync(this.#handle, this.#newest, 0, undefined, 0);
     } catch {
-      return; // The block is on disk, and the file may be behind. The next block tries again, and settling reports it.
+      return; // The block is on disk, and the file may be behind. The next block tries again, and `settle` throws if it fails too.
     }
     this.#sync ??= setTimeout(() => this.#syncLater(), HEAD_SYNC_INTERVAL_MS).unref();
   }

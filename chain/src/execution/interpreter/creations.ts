@@ -27,7 +27,7 @@ const ADDRESS_PREFIX = Uint8Array.of(0xff);
 const NO_INPUT = Buffer.alloc(0);
 
 export interface CreationsOptions {
-  /** Of the creating contract. */
+  /** Call context of the creating contract. */
   readonly context: CallContext;
   /** Nonce of the creating contract before these creations. */
   readonly nonce: bigint;

@@ -163,7 +163,7 @@ function toCreation(initCode: string): Message {
   return { from, ...parts, gasLimit: 20_000_000n, gasPrice: 9n, value: 0n, intrinsicGas: intrinsicGas(parts) };
 }
 
-describe("the own interpreter", () => {
+describe("the chain's interpreter", () => {
   const state = new ExecutionState(new NodeStore({ readNode: () => undefined, readCode: () => undefined }).head());
   const own = new OwnExecution(CHAIN_ID, state);
   let evm: EVM;
