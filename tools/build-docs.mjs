@@ -1,5 +1,5 @@
 // `npm run build:docs`: builds the documentation as a site, which the broker serves at `/docs`. VitePress is a hundred megabytes of packages and takes ten
-// seconds, so it is neither installed nor run where only the broker is built.
+// seconds, so it is neither installed nor run when only the broker is built.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -13,7 +13,7 @@ const stele = join(root, "broker", "dist", "stele.js");
 const worker = join(root, "chain", "dist", "worker.js");
 const readerWorker = join(root, "chain", "dist", "reader-worker.js");
 
-/** Inlines versions: modules read them from package.json by a path that is wrong from the bundle. */
+/** Inlines versions: modules read them from package.json at a relative path, which is wrong in the bundle. */
 const ownVersions = {
   name: "own-versions",
   transform: {

@@ -16,7 +16,7 @@ const isElsewhere = /^(?:[a-z]+:|#)/;
 const fence = /^(?:```|~~~)[^]*?^(?:```|~~~)$/gm;
 const link = /(?<!!)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g;
 
-/** The site's source files by name, with `sidebar.json`. The text of a link replaces it if its target is not on the site, such as source code. */
+/** The site's source files by name, with `sidebar.json`. A link becomes plain text if its target, such as source code, is not on the site. */
 export function stagePages(root) {
   const read = (file) => readFileSync(join(root, file), "utf8");
   const own = readdirSync(join(root, "docs")).filter((name) => extname(name) === ".md");

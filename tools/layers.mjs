@@ -113,7 +113,7 @@ function folderOverrides([name, allowed]) {
 
 function engineOverrides() {
   return Object.entries(engineFolders).map(([folder, allowed]) => {
-    const message = `broker/src/engine/${folder} may import of the engine's folders only: ${allowed.join(", ") || "none"}.`;
+    const message = `broker/src/engine/${folder} may import only these folders of the engine: ${allowed.join(", ") || "none"}.`;
     const others = Object.keys(engineFolders).filter((other) => other !== folder && !allowed.includes(other));
     const own = others.map((other) => restriction([`../${other}/**`], message));
     return override(

@@ -31,7 +31,7 @@ function stageCommand() {
     dependencies: Object.fromEntries(Object.entries(versions).filter(([name]) => external.includes(name))),
   });
   cpSync(join(root, "broker", "dist", "bundle"), join(folder, "bundle"), { recursive: true });
-  // Where `npm run pack` or CI has built the documentation.
+  // Present if `npm run pack` or CI has built the documentation.
   const docs = join(root, "broker", "dist", "docs");
   if (existsSync(docs)) cpSync(docs, join(folder, "bundle", "docs"), { recursive: true });
   copyFileSync(join(root, "broker", "README.md"), join(folder, "README.md"));

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The licences of all packages that a build of these workspaces needs, each once. */
+/** The licences of all packages that these workspaces depend on, directly or not, each once. */
 export function toNotices(root, workspaces) {
   const found = new Map();
   for (const name of workspaces) {

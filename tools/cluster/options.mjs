@@ -31,7 +31,7 @@ const options = {
 const nodesMax = 9;
 const portMax = 65_535;
 
-/** Parses the flags. Throws with the error in them. */
+/** Parses the flags. Throws an error that names a wrong flag. */
 export function readOptions(argv) {
   const { values } = parseArgs({ args: argv, options });
   const nodes = readNumber(values, "nodes", nodesMax);
