@@ -86,7 +86,7 @@ export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<str
     const [key, value] = extension;
     const name = toAttributeName(key, prefix);
     if (name !== undefined && !attributes.has(name) && isLegal(value)) attributes.set(name, value);
-    else if (!isSaid(toBareKey(key, prefix), value)) others.push(extension);
+    else if (!isCovered(toBareKey(key, prefix), value)) others.push(extension);
   }
   if (others.length > 0) attributes.set(otherExtensions, renderOthers(others));
   return attributes;
@@ -109,7 +109,7 @@ function findText(value: string | undefined): string | undefined {
 }
 
 /** Whether a core attribute has the extension's value, or the broker's own value on purpose. */
-function isSaid(bare: string, value: string): boolean {
+function isCovered(bare: string, value: string): boolean {
   if (bare === formatKey) return findMediaType(value) !== undefined;
   if (bare === cloudEventKeys.type || bare === cloudEventKeys.dataschema) return findText(value) !== undefined;
   return ownKeys.has(bare);

@@ -29,7 +29,7 @@ export function formatEventId(parts: EventIdParts): EventId {
   return text as EventId; // The only place that creates the branded type.
 }
 
-/** @throws BrokerError 100300 blank, 100301 too long, 100302 not of the form above. */
+/** @throws BrokerError 100300 blank, 100301 too long, 100302 malformed. */
 export function parseEventId(text: string): EventIdParts {
   if (text.trim() === "") throw new BrokerError("eventIdBlank");
   if (text.length > eventIdCharactersMax) {
