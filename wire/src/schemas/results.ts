@@ -89,13 +89,13 @@ export const skippedListingSchema = z
     entries: z
       .array(
         z.strictObject({
-          reason: z.string().describe("Why it was skipped, as in the label of stele_chain_entries_skipped_total."),
-          details: z.string().describe("Why it was skipped, in words."),
+          reason: z.string().describe("Reason, as in the label of stele_chain_entries_skipped_total."),
+          details: z.string().describe("The reason in words."),
           blockNumber: z.int().describe("Block of the entry."),
           transactionHash: z.string().describe("Transaction of the entry; its sender wrote the entry."),
           logIndex: z.int().describe("Index of its log in the block."),
           topicAddress: z.string().describe("Address of the topic contract."),
-          sender: z.string().optional().describe("Account that wrote it; absent if the broker does not know it."),
+          sender: z.string().optional().describe("Account that wrote the entry; absent if unknown."),
         }),
       )
       .describe("Newest first."),

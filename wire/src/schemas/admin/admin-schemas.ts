@@ -4,7 +4,7 @@ import { proofSchema } from "../../proof/proof-schema.ts";
 const time = z.iso.datetime().describe("UTC.");
 const hash = z.string().meta({ pattern: "^0x[0-9a-f]{64}$" });
 const address = z.string().meta({ pattern: "^0x[0-9a-f]{40}$" });
-const next = z.string().optional().describe("The cursor of the next page; absent on the last one.");
+const next = z.string().optional().describe("The cursor of the next page; absent on the last page.");
 
 const pageOf = <Item extends z.ZodType>(item: Item, title: string) =>
   z.strictObject({ items: z.array(item), next }).meta({ title });
@@ -29,7 +29,7 @@ export const subscriptionStates = ["active", "suspended", "paused", "locked", "d
 
 const failingSchema = z.strictObject({
   since: time,
-  attempts: z.int().describe("Failed attempts since the last accepted one."),
+  attempts: z.int().describe("Failed attempts since the last accepted attempt."),
   notBefore: time.optional().describe("The receiver asked for no attempt before this time."),
 });
 
@@ -50,8 +50,8 @@ const subscriptionFields = {
   onFailure: z.literal("skip").optional().describe("Absent if a receiver that fails suspends the subscription."),
   attemptsMax: z.int().optional().describe("Failed attempts after which an event is skipped."),
   state: z.enum(subscriptionStates),
-  owner: z.string().optional().describe("Who made it; absent if nobody had to log in."),
-  node: z.string().optional().describe("Address of the node that delivers it; absent for a single process."),
+  owner: z.string().optional().describe("Who made the subscription; absent if nobody had to log in."),
+  node: z.string().optional().describe("Address of the delivering node; absent for a single process."),
   cursor: z.int().describe("Every matching event up to this position is acknowledged or skipped."),
   cursorBlock: z.int().describe("Block of the cursor."),
   lag: z.int().describe("Matching events after the cursor."),
@@ -92,7 +92,7 @@ export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
 export const adminSubscriptionDetailsSchema = z
   .strictObject({
     ...subscriptionFields,
-    deadLetters: z.int().describe("Number of its dead letters."),
+    deadLetters: z.int().describe("Number of the subscription's dead letters."),
     attempts: z
       .array(attemptSchema)
       .describe("Newest first. Only the node that delivers the subscription has them, since it began to."),
@@ -107,8 +107,8 @@ export const adminDeadLetterSchema = z
     position: z.int(),
     block: z.int(),
     attempts: z.int().describe("Attempts that failed."),
-    reason: z.string().describe("Why the newest of them failed."),
-    failedAt: time.describe("When it failed."),
+    reason: z.string().describe("Why the newest attempt failed."),
+    failedAt: time.describe("When the newest attempt failed."),
   })
   .meta({ title: "AdminDeadLetter" });
 export type AdminDeadLetter = z.output<typeof adminDeadLetterSchema>;
@@ -156,13 +156,13 @@ export const adminSessionSchema = z
     id: z.string(),
     groupId: z.string(),
     kind: z.enum(sessionKinds),
-    owner: z.string().optional().describe("Who owns it; absent if nobody had to log in."),
+    owner: z.string().optional().describe("Who owns the session; absent if nobody had to log in."),
     isConnected: z.boolean(),
     isSuspended: z.boolean(),
-    node: z.string().optional().describe("Address of the node that has its connection; absent for a single process."),
+    node: z.string().optional().describe("Address of the connection's node; absent for a single process."),
     cursor: z.int().describe("Every matching event up to this position is acknowledged."),
     cursorBlock: z.int().describe("Block of the cursor."),
-    lag: z.int().describe("Matching events that are not acknowledged; one that two filters match counts twice."),
+    lag: z.int().describe("Matching events that are not acknowledged; an event that two filters match counts twice."),
     waitingSince: time
       .optional()
       .describe("Time of the block of the oldest of these events; absent if the chain does not tell in time."),
@@ -176,7 +176,7 @@ export const adminSessionPageSchema = pageOf(adminSessionSchema, "AdminSessionPa
 const topicFields = {
   name: z.string(),
   address,
-  sender: address.describe("Who opened it."),
+  sender: address.describe("Who opened the topic."),
   createdAt: time,
   sequence: z.int().describe("Sequence of the newest event."),
   block: z.int().describe("Block of the newest event."),
@@ -208,8 +208,8 @@ export const adminTopicDetailsSchema = z
       .optional()
       .describe("Events of the last five minutes; absent if the chain does not tell the times of its blocks."),
     lastEventAt: time.optional().describe("Time of the block of the newest event."),
-    writers: writersSchema.optional().describe("Who may publish to it; absent if the chain does not tell."),
-    subscriptions: z.int().describe("Callback subscriptions that get its events; the search `matches` lists them."),
+    writers: writersSchema.optional().describe("Who may publish to the topic; absent if the chain does not tell."),
+    subscriptions: z.int().describe("Callback subscriptions to the topic; the search `matches` lists them."),
   })
   .meta({ title: "AdminTopicDetails" });
 export type AdminTopicDetails = z.output<typeof adminTopicDetailsSchema>;
@@ -262,7 +262,7 @@ const rollBackSchema = z.strictObject({
   at: time,
   fromBlock: z.int().describe("Newest block of the index before."),
   toBlock: z.int().describe("Newest block of the index after; -1 for none."),
-  events: z.int().optional().describe("Events that it removed; absent where another node rolled back."),
+  events: z.int().optional().describe("Events that the rollback removed; absent if another node rolled back."),
 });
 
 const wei = z.string().meta({ pattern: "^[0-9]+$" }).describe("In wei.");
@@ -279,7 +279,7 @@ const signerSchema = z.strictObject({
 const groupSchema = z.strictObject({
   groupId: z.string(),
   ready: z.boolean(),
-  reason: z.string().optional().describe("Why it is not ready."),
+  reason: z.string().optional().describe("Why the group is not ready."),
   warning: z.string().optional(),
   role: z.enum(["follows", "watches"]).optional(),
   subscriptions: z.int().optional().describe("Active callback subscriptions that this node delivers."),
@@ -312,13 +312,13 @@ const groupSchema = z.strictObject({
 });
 
 const skippedSchema = z.strictObject({
-  reason: z.string().describe("Why it was skipped, as in the label of stele_chain_entries_skipped_total."),
+  reason: z.string().describe("Why the entry was skipped, as in the label of stele_chain_entries_skipped_total."),
   details: z.string().describe("The same in words."),
   block: z.int(),
   transactionHash: hash,
   logIndex: z.int(),
   topicAddress: address.describe("The topic's contract."),
-  sender: address.optional().describe("The account that wrote it, where that is known."),
+  sender: address.optional().describe("The account that wrote the entry, if known."),
 });
 export const adminSkippedPageSchema = pageOf(skippedSchema, "AdminSkippedPage");
 export type AdminSkipped = z.output<typeof skippedSchema>;
@@ -332,12 +332,12 @@ const nodeSchema = z.strictObject({
   joinedAt: time.optional(),
   isOwn: z.boolean().describe("Whether this node answers the call."),
   roles: z.strictObject({
-    follows: z.array(z.string()).describe("Groups whose index it writes."),
-    subscriptions: z.int().describe("Callback subscriptions that it owns, in any state, as of a few seconds ago."),
+    follows: z.array(z.string()).describe("Groups whose index the node writes."),
+    subscriptions: z.int().describe("Callback subscriptions of the node, in any state, as of a few seconds ago."),
     sessions: z
       .int()
       .describe(
-        "Sessions with a connection to it, as of a few seconds ago. Sessions that are not stored count only for the answering node.",
+        "Sessions with a connection to the node, as of a few seconds ago. Sessions that are not stored count only for the answering node.",
       ),
   }),
 });
@@ -347,10 +347,10 @@ const memberChangeSchema = z.strictObject({
   node: z.string().describe("The node's address; its identifier if the answering node never knew the address."),
   what: z
     .enum(["joined", "left", "gone", "took-over"])
-    .describe("`gone`: it did not renew its membership in time, as after a kill."),
-  groupId: z.string().optional().describe("The group whose index it took over."),
-  subscriptions: z.int().optional().describe("How many callback subscriptions it took over."),
-  from: z.string().optional().describe("The node from which it took them over; absent if unknown."),
+    .describe("`gone`: the node did not renew its membership in time, as after a kill."),
+  groupId: z.string().optional().describe("The group whose index the node took over."),
+  subscriptions: z.int().optional().describe("How many callback subscriptions the node took over."),
+  from: z.string().optional().describe("The node that had them before; absent if unknown."),
 });
 
 export const adminNodePageSchema = z

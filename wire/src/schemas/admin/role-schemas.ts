@@ -36,8 +36,10 @@ export const adminRoleSchema = z
       .enum(["broker", "file", "store"])
       .describe("Where the role is defined: in every broker, the config file, or the store."),
     rules: roleRulesSchema,
-    isDamaged: z.boolean().describe("Its row in the store is damaged: whoever has a key with it is refused."),
-    hidesStored: z.boolean().describe("The store has a role of this name as well, which does not count."),
+    isDamaged: z
+      .boolean()
+      .describe("The role's row in the store is damaged: whoever has a key with this role is refused."),
+    hidesStored: z.boolean().describe("The store also has a role of this name, which does not count."),
   })
   .meta({ title: "AdminRole" });
 export type AdminRole = z.output<typeof adminRoleSchema>;
@@ -45,7 +47,7 @@ export type AdminRole = z.output<typeof adminRoleSchema>;
 export const adminRolePageSchema = z
   .strictObject({
     items: z.array(adminRoleSchema),
-    next: z.string().optional().describe("The cursor of the next page; absent on the last one."),
+    next: z.string().optional().describe("The cursor of the next page; absent on the last page."),
   })
   .meta({ title: "AdminRolePage" });
 
