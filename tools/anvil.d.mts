@@ -3,9 +3,9 @@ export interface AnvilProcess extends AsyncDisposable {
   readonly url: string;
   readonly pid: number | undefined;
   isRunning(): boolean;
-  /** SIGTERM: it writes its state if it has a file for it. Kills it if it does not end in 20 s. */
+  /** Sends SIGTERM, at which anvil writes its state if it has a file for that. Kills anvil if it has not ended after 20 s. */
   stop(): Promise<void>;
-  /** kill -9. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
 }
 

@@ -6,7 +6,9 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 
 const stopTimeoutMs = 20_000;
-/** Number of past states that anvil keeps, as many as other nodes do. Without a limit it writes them all to the home folder and leaves them there. */
+/**
+ * Number of past states that anvil keeps, as many as other chain nodes do. Without a limit, anvil writes all of them to the home folder and leaves them there.
+ */
 const statesKept = "128";
 
 const running = new Set();

@@ -1,5 +1,5 @@
 // `npm run build:docs`: builds the documentation as a site, which the broker serves at `/docs`. VitePress is a hundred megabytes of packages and takes ten
-// seconds, so it is neither installed nor run where only the broker is built.
+// seconds, so it is neither installed nor run when only the broker is built.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,7 +34,7 @@ function writePages(pages) {
   for (const [name, text] of pages) write(join(folder, name), text);
 }
 
-/** The page's policy allows no inline scripts and styles: scripts become files, and the styles of VitePress are in its theme too. */
+/** The content security policy allows no inline scripts and styles: moves scripts into files, and drops styles, which the theme contains too. */
 function copyBuilt() {
   rmSync(target, { recursive: true, force: true });
   for (const name of readdirSync(built, { recursive: true })) {

@@ -1,4 +1,4 @@
-// `npm run build`: builds everything, also where nothing seems to have changed. It installs the locked packages first if they are not there.
+// `npm run build`: builds everything, even if nothing has changed. Installs the locked packages first if they are missing.
 import { prepare } from "./prepare.mjs";
 
 prepare({ rebuilds: true });

@@ -1,30 +1,30 @@
-// Builds the console for browsers, beside the broker's bundle, which serves it. Scripts and styles are also packed here, once, so that the broker packs nothing.
+// Builds the console into the broker's bundle, which serves it. Compresses scripts and styles once here, so that the broker need not.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, gzipSync } from "node:zlib";
 import { build } from "vite";
 
-/** Files that are worth packing. */
-const packable = /\.(?:js|css|svg)$/;
+/** Files that are worth compressing. */
+const compressible = /\.(?:js|css|svg)$/;
 
 export async function bundleConsole({ root, outDir }) {
-  // A shell or a test runner may have set another value, and with it the console would get React's build for developers.
+  // A shell or a test runner may have set another value, with which the console would contain React's development build.
   process.env.NODE_ENV = "production";
   await build({
     configFile: false,
     root: join(root, "console"),
-    // The page says where it is by its `base` element: the broker's context segment is not known here.
+    // The broker's context segment is not known here: the page's `base` element names it.
     base: "./",
     logLevel: "warn",
     build: {
       outDir,
       emptyOutDir: true,
       modulePreload: { polyfill: false },
-      // The page's policy allows no `data:` addresses.
+      // The content security policy allows no `data:` URLs.
       assetsInlineLimit: 0,
       reportCompressedSize: false,
       rolldownOptions: {
-        // A mark for frameworks that render on servers; there is none here.
+        // `use client` directives matter only to frameworks that render on servers.
         onLog: (level, log, handle) => {
           if (log.code !== "MODULE_LEVEL_DIRECTIVE") handle(level, log);
         },
@@ -32,10 +32,10 @@ export async function bundleConsole({ root, outDir }) {
     },
   });
   for (const name of readdirSync(outDir, { recursive: true })) {
-    if (packable.test(name)) pack(join(outDir, name));
+    if (compressible.test(name)) compress(join(outDir, name));
   }
 }
 
-function pack(path) {
+function compress(path) {
   writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: constants.Z_BEST_COMPRESSION }));
 }

@@ -1,6 +1,6 @@
 // Bundles the compiled broker, its command and the chain's workers, and the console: loading one file takes a third of the processor time of loading six
-// hundred. The chain gets a bundle of its workers beside its compiled modules too, for those who start it without the broker: mostly tests,
-// which start hundreds. Names and lines stay readable for stack traces.
+// hundred. The chain's workers are also bundled beside its compiled modules, for programs that start a chain without the broker: mostly tests, which start
+// hundreds. Names and lines stay readable for stack traces.
 import { readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ const stele = join(root, "broker", "dist", "stele.js");
 const worker = join(root, "chain", "dist", "worker.js");
 const readerWorker = join(root, "chain", "dist", "reader-worker.js");
 
-/** Packages find their package.json by its path, which the bundle does not keep. */
+/** Inlines versions: modules read them from package.json at a relative path, which is wrong in the bundle. */
 const ownVersions = {
   name: "own-versions",
   transform: {
@@ -25,7 +25,7 @@ const ownVersions = {
   },
 };
 
-// Both have the workers where `chain/src/worker-file.ts` looks for them.
+// Both bundles have the workers where `chain/src/worker-file.ts` looks for them.
 await bundle(
   { stele, "workers/worker": worker, "workers/reader-worker": readerWorker },
   join(root, "broker", "dist", "bundle"),
@@ -41,7 +41,7 @@ async function bundle(input, dir) {
     platform: "node",
     plugins: [ownVersions],
     logLevel: "warn",
-    // The engine keeps the text of what it loads, with two bytes for every character if a single one is not in Latin-1. Licences go with the package.
+    // V8 keeps the text of a module in memory, with two bytes for every character if a single one is not in Latin-1. The package contains the licences.
     output: { dir, format: "esm", chunkFileNames: "[name].js", charset: "ascii", comments: false },
   });
 }

@@ -1,4 +1,4 @@
-// `npm run check`: every rule that is a command. With `--static`, all but the tests.
+// `npm run check`: runs all checks. With `--static`, all but the tests.
 import { binary, prepare, run } from "./prepare.mjs";
 
 prepare();

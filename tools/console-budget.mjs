@@ -1,5 +1,5 @@
-// Holds the first page of the console within its budget: everything that a browser loads before it shows the page, after gzip. Charts and proofs are
-// loaded later, when they are opened.
+// Fails if the console's first page exceeds its budget: the bytes, after gzip, of everything that a browser loads before it shows the page. Charts and proofs
+// are loaded later, when they are opened.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -10,7 +10,7 @@ const folder = join(root, "broker", "dist", "bundle", "console");
 const page = readFileSync(join(folder, "index.html"), "utf8");
 const named = [...page.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, name]) => name);
 const loaded = new Set(["index.html", ...named]);
-// A static import is loaded with the file that has it.
+// A browser loads static imports together with the file that contains them.
 for (const name of loaded) {
   if (!name.endsWith(".js")) continue;
   const text = readFileSync(join(folder, name), "utf8");

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, posix } from "node:path";
 
-/** Pages that are not in `docs/`, by their file. */
+/** Pages from outside `docs/`: their files, and their names on the site. */
 const outside = {
   "README.md": "index.md",
   "ARCHITECTURE.md": "architecture.md",
@@ -16,7 +16,7 @@ const isElsewhere = /^(?:[a-z]+:|#)/;
 const fence = /^(?:```|~~~)[^]*?^(?:```|~~~)$/gm;
 const link = /(?<!!)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g;
 
-/** Each file of the site's source by its name, and `sidebar.json`. A link to a file that is no page, such as source code, becomes its text. */
+/** The site's source files by name, with `sidebar.json`. A link becomes plain text if its target, such as source code, is not on the site. */
 export function stagePages(root) {
   const read = (file) => readFileSync(join(root, file), "utf8");
   const own = readdirSync(join(root, "docs")).filter((name) => extname(name) === ".md");
@@ -51,7 +51,7 @@ function toPage(text, { file, place, shown }) {
   return [...parts, rewrite(text.slice(at))].join("");
 }
 
-/** The page that shows a file of the repository; undefined for a folder and for what is not in `docs/`. */
+/** The page that shows a file of the repository; undefined for a folder, and for a file that the site does not show. */
 function showFile({ root, target, places, pages }) {
   const known = places.get(target);
   if (known !== undefined) return known;
@@ -59,7 +59,7 @@ function showFile({ root, target, places, pages }) {
   const isShown =
     /^docs\/(?:receivers|cluster|monitoring)\//.test(target) && existsSync(path) && statSync(path).isFile();
   if (!isShown) return undefined;
-  // VitePress takes the end of a name for its type.
+  // A dash replaces the last dot, since VitePress takes the end of a name for its type.
   const page = `${target.slice("docs/".length).replace(/\.(?=[^/]*$)/, "-")}.md`;
   pages.set(page, `# ${posix.basename(target)}\n\n~~~\n${readFileSync(path, "utf8").trimEnd()}\n~~~\n`);
   return page;

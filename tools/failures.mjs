@@ -1,7 +1,10 @@
-/** Characters of an error's text: enough for the last words of a process that ended. */
+/** Most characters of an error's text: enough for the last output of a process that ended. */
 const reasonLengthMax = 800;
 
-/** A line with the text of its error for each test, suite and file that failed, and for each error outside of them. They end the output, so that its last page names them. */
+/**
+ * One line, with the error, for each test, suite and file that failed, and for each error outside of them. Printed last, so that the end of the output has
+ * them.
+ */
 export function toFailures(files, unhandled) {
   const inFiles = files.flatMap((file) => [
     ...[file, ...file.children.allSuites()].flatMap((suite) => toLines(file, suite.fullName ?? "", suite.errors())),

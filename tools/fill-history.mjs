@@ -1,9 +1,9 @@
-// `node --expose-gc tools/fill-history.mjs SUBSCRIPTIONS`: gives each of so many subscriptions attempts, and prints as JSON what their history takes beside
-// what it states. For `npm run bench -- --only admin`.
+// `node --expose-gc tools/fill-history.mjs SUBSCRIPTIONS`: gives each of SUBSCRIPTIONS subscriptions attempts, and prints as JSON the memory that their history
+// takes and the bound that it states. For `npm run bench -- --only admin`.
 import { AttemptHistory, historyBytesMax } from "../broker/dist/engine/deliver/attempt-history.js";
 
 const subscriptions = Number(process.argv[2]);
-/** In UTF-8 twice as many bytes, the longest excerpt. */
+/** Characters of the longest excerpt, each of two bytes in UTF-8. */
 const answerCharacters = 512;
 const encoder = new TextEncoder();
 const nothing = new Uint8Array();
@@ -16,7 +16,7 @@ const endOf = (number, outcome, body) => ({
   durationMs: number / 3,
 });
 
-/** What the attempts of a subscription end with. No two share a text. */
+/** How the attempts of a subscription end. No two attempts share a text. */
 const cases = {
   accepted: { attempts: 1, end: (number) => endOf(number, { status: "accepted" }, nothing) },
   failed: { attempts: 2, end: (number) => endOf(number, { status: "failed", reason: `${number} failed` }, nothing) },
@@ -31,13 +31,13 @@ const cases = {
 };
 
 function usedBytes() {
-  // The second one frees what the first one has found to be without an owner.
+  // The second collection frees objects that the first found to be unused.
   for (let times = 0; times < 2; times += 1) globalThis.gc();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** Each subscription gets an attempt before any gets the next one, so that each attempt makes the history forget another. */
+/** Gives each subscription an attempt before any gets the next one, so that each attempt makes the history forget another. */
 function fill({ attempts, end }) {
   const before = usedBytes();
   const history = new AttemptHistory();

@@ -8,15 +8,27 @@ const plain = { version: "1.0.0", integrity: "sha512-a" };
 const native = { ...plain, optional: true, os: ["linux"], cpu: ["x64"] };
 
 test.each<[string, readonly [Packages, Packages], boolean]>([
-  ["the same", [{ "": { version: "0.1.0" }, "node_modules/a": plain }, { "node_modules/a": plain }], true],
-  ["one that is missing", [{ "node_modules/a": plain }, {}], false],
-  ["another version", [{ "node_modules/a": plain }, { "node_modules/a": { ...plain, version: "1.0.1" } }], false],
-  ["other bytes", [{ "node_modules/a": plain }, { "node_modules/a": { ...plain, integrity: "sha512-b" } }], false],
-  ["one more", [{}, { "node_modules/a": plain }], true],
-  ["a missing program for another system", [{ "node_modules/a": { ...native, os: ["darwin"] } }, {}], true],
-  ["a missing program for another processor", [{ "node_modules/a": { ...native, cpu: ["arm64"] } }, {}], true],
-  ["a missing program for another C library", [{ "node_modules/a": { ...native, libc: ["musl"] } }, {}], true],
-  ["a missing program for this system", [{ "node_modules/a": native }, {}], false],
+  [
+    "accepts the same packages",
+    [{ "": { version: "0.1.0" }, "node_modules/a": plain }, { "node_modules/a": plain }],
+    true,
+  ],
+  ["refuses a missing package", [{ "node_modules/a": plain }, {}], false],
+  [
+    "refuses another version",
+    [{ "node_modules/a": plain }, { "node_modules/a": { ...plain, version: "1.0.1" } }],
+    false,
+  ],
+  [
+    "refuses other bytes",
+    [{ "node_modules/a": plain }, { "node_modules/a": { ...plain, integrity: "sha512-b" } }],
+    false,
+  ],
+  ["accepts one package more", [{}, { "node_modules/a": plain }], true],
+  ["accepts a missing program for another system", [{ "node_modules/a": { ...native, os: ["darwin"] } }, {}], true],
+  ["accepts a missing program for another processor", [{ "node_modules/a": { ...native, cpu: ["arm64"] } }, {}], true],
+  ["accepts a missing program for one C library only", [{ "node_modules/a": { ...native, libc: ["musl"] } }, {}], true],
+  ["refuses a missing program for this system", [{ "node_modules/a": native }, {}], false],
 ])("%s", (_name, [wanted, installed], isEnough) => {
   expect(hasPackages(wanted, installed, system)).toBe(isEnough);
 });

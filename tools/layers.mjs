@@ -33,8 +33,8 @@ const brokerFolders = {
   cli: ["lib", "@client", "@wire"],
 };
 
-/** Folders whose children never import one another. */
-const strangers = {
+/** Folders whose children must not import one another. */
+const separateChildren = {
   gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin", "tail", "console"],
   ledger: ["evm", "memory"],
   store: ["sql", "memory"],
@@ -102,9 +102,9 @@ function folderPatterns(name, allowed) {
 
 function folderOverrides([name, allowed]) {
   const base = override([`broker/src/${name}/**/*.ts`], folderPatterns(name, allowed));
-  const children = (strangers[name] ?? []).map((child) => {
-    const siblings = strangers[name].filter((other) => other !== child);
-    const message = `broker/src/${name}/${child} never meets its siblings.`;
+  const children = (separateChildren[name] ?? []).map((child) => {
+    const siblings = separateChildren[name].filter((other) => other !== child);
+    const message = `broker/src/${name}/${child} may not import its siblings.`;
     const own = siblings.map((other) => restriction([`**/${other}/**`], message));
     return override([`broker/src/${name}/${child}/**/*.ts`], [...folderPatterns(name, allowed), ...own]);
   });
@@ -113,7 +113,7 @@ function folderOverrides([name, allowed]) {
 
 function engineOverrides() {
   return Object.entries(engineFolders).map(([folder, allowed]) => {
-    const message = `broker/src/engine/${folder} may import of the engine's folders only: ${allowed.join(", ") || "none"}.`;
+    const message = `broker/src/engine/${folder} may import only these folders of the engine: ${allowed.join(", ") || "none"}.`;
     const others = Object.keys(engineFolders).filter((other) => other !== folder && !allowed.includes(other));
     const own = others.map((other) => restriction([`../${other}/**`], message));
     return override(
@@ -123,7 +123,7 @@ function engineOverrides() {
   });
 }
 
-/** A folder that reaches itself through what it may import. */
+/** The folders of an import cycle; undefined if the table has none. */
 function findCycle(table) {
   const visit = (folder, path) => {
     if (path.includes(folder)) return [...path.slice(path.indexOf(folder)), folder];
@@ -156,11 +156,11 @@ const purityRules = {
       "Date",
       "globalThis",
     ],
-    "no-restricted-properties": ["error", { object: "Math", property: "random", message: "Take the Randomness port." }],
+    "no-restricted-properties": ["error", { object: "Math", property: "random", message: "Use the Randomness port." }],
   },
 };
 
-/** The console is a client as any other: what it asks a broker, it asks by `@stele/client`. It turns no text into markup. */
+/** The console is a client like any other: it calls the broker only through `@stele/client`. It never turns text into markup. */
 const consoleRules = {
   files: ["console/**/*.ts", "console/**/*.tsx"],
   excludeFiles: ["**/*.test.ts"],
@@ -172,14 +172,14 @@ const consoleRules = {
     "react/rules-of-hooks": "error",
     "react/exhaustive-deps": "error",
     "react/react-in-jsx-scope": "off",
-    // A status in a paragraph, a search in a form: the role is on the element that lays it out.
+    // Roles such as status and search are on the elements that lay them out.
     "jsx-a11y/prefer-tag-over-role": "off",
-    // What scrolls must be reached by keys.
+    // A scrolling element must be reachable by keyboard.
     "jsx-a11y/no-noninteractive-tabindex": "off",
   },
 };
 
-// Tests may reach further: a contract suite is run by an adapter, an engine test uses the memory adapters.
+// Tests may import more: an adapter runs a contract suite, and an engine test uses the memory adapters.
 const testFreedom = {
   files: ["**/*.test.ts", "**/*.contract.ts", "**/testing/**/*.ts", "checks/**/*.ts"],
   rules: {
@@ -225,7 +225,7 @@ export const oxlintConfig = {
     testFreedom,
     override(
       ["checks/**/*.ts"],
-      [restriction(["**/{eth,wire,contracts,chain,client,broker}/src/**"], "checks/ comes in by the public entries.")],
+      [restriction(["**/{eth,wire,contracts,chain,client,broker}/src/**"], "checks/ may use only the public entries.")],
     ),
     {
       files: ["**/vitest.config.ts", "tools/**", "examples/**", "site/**"],

@@ -5,6 +5,6 @@ import { longest } from "./longest-first.mjs";
 
 const root = join(import.meta.dirname, "..");
 
-it.each(longest)("%s, which starts early, exists", (path) => {
+it.each(longest)("the file %s exists", (path) => {
   expect(existsSync(join(root, path))).toBe(true);
 });

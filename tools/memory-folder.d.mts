@@ -3,13 +3,13 @@ export interface MemoryFolderOptions {
   readonly memory?: string;
   /** Its `TMPDIR` is where this process and its children create temporary files. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Room that there must be. */
+  /** Free bytes that the folder must have. */
   readonly bytesMin?: number;
 }
 
 /**
  * Keeps temporary files in memory until this process ends, and returns their folder: brokers sync each block, and some tests wait for the disk most of
- * their time. Returns undefined and changes nothing if `TMPDIR` names another folder, or where there is too little room, no folder can be created or
+ * their time. Returns undefined and changes nothing if `TMPDIR` names another folder, or if there is too little room, no folder can be created or
  * no program may run. Removes the folders of this user's processes that were killed.
  */
 export function useMemoryFolder(options?: MemoryFolderOptions): string | undefined;

@@ -17,7 +17,7 @@ export function useMemoryFolder({ memory = "/dev/shm", environment = process.env
   return folder;
 }
 
-/** Containers often forbid it in memory, and some tests run what they have built. */
+/** Containers often forbid programs in memory, and some tests run programs that they built. */
 export function runsPrograms(folder) {
   const program = join(folder, "program");
   writeFileSync(program, "#!/bin/sh\n", { mode: 0o700 });
@@ -26,7 +26,7 @@ export function runsPrograms(folder) {
   return status === 0;
 }
 
-/** Runs that were killed could not remove theirs. */
+/** Killed runs could not remove their folders. */
 function removeLeftovers(memory) {
   for (const name of attempt(() => readdirSync(memory)) ?? []) {
     const [, pid] = /^stele-tests-(\d+)-/.exec(name) ?? [];
@@ -67,12 +67,12 @@ function isUsable(folder) {
   return runsPrograms(folder);
 }
 
-/** What stays, since a process still writes there, the next run removes. */
+/** If a process still writes there, the next run removes the rest. */
 function remove(folder) {
   attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 }
 
-/** Undefined where it fails: tests run without a folder in memory, too. */
+/** Undefined if the action fails: tests run without a folder in memory, too. */
 function attempt(action) {
   try {
     return action();

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(memory, { recursive: true, force: true }));
 
-it("names a new folder for everybody in TMPDIR", ({ skip }) => {
+it("sets TMPDIR to a new folder that every user may write to", ({ skip }) => {
   skip(!runsPrograms(memory), "programs in the temporary folder may not be run");
   const environment: NodeJS.ProcessEnv = {};
   const folder = useMemoryFolder({ memory, environment, bytesMin: 1 }) ?? "";
@@ -25,7 +25,7 @@ it("names a new folder for everybody in TMPDIR", ({ skip }) => {
 it.each([
   ["if TMPDIR is set", { environment: { TMPDIR: "/elsewhere" }, bytesMin: 1 }],
   ["without room", { environment: {}, bytesMin: Number.MAX_SAFE_INTEGER }],
-  ["without such a folder", { environment: {}, bytesMin: 1, memory: "/none/such" }],
+  ["without a folder in memory", { environment: {}, bytesMin: 1, memory: "/none/such" }],
 ])("changes nothing %s", (_when, options) => {
   const before = { ...options.environment };
   expect(useMemoryFolder({ memory, ...options })).toBeUndefined();
@@ -33,7 +33,7 @@ it.each([
   expect(readdirSync(memory)).toEqual([]);
 });
 
-it("changes nothing where no folder can be created", () => {
+it("changes nothing if no folder can be created", () => {
   const file = join(memory, "file");
   writeFileSync(file, "");
   const environment = {};
@@ -41,7 +41,7 @@ it("changes nothing where no folder can be created", () => {
   expect(environment).toEqual({});
 });
 
-it("removes what a killed run has left, and nothing else", () => {
+it("removes the folder of a killed run, and nothing else", () => {
   const { pid } = spawnSync(process.execPath, ["--version"]);
   const others = [`other-${pid}-a`, `stele-tests-${process.pid}-a`, "stele-tests-a"];
   for (const name of [...others, `stele-tests-${pid}-a`]) mkdirSync(join(memory, name, "inner"), { recursive: true });

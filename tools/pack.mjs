@@ -1,6 +1,6 @@
-// `npm run pack -- FOLDER`: makes the tarballs that a user installs. `stele` is the broker's bundle with its command: its only dependencies are the packages with
-// machine code. `@stele/client` is for programs; `@stele/wire` and `@stele/eth` are what it needs for proofs. Their package.json is made here, so that no workspace can
-// be published by mistake, and each tarball asks for exactly the others of its version.
+// `npm run pack -- FOLDER`: makes the tarballs that a user installs. `stele` is the broker's bundle with its command, and depends only on the packages with
+// native code. `@stele/client` is for programs, and needs `@stele/wire` and `@stele/eth` for proofs. This script writes each package.json, so that no workspace
+// can be published by mistake, and each tarball requires the others in exactly its own version.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { external } from "./bundle-externals.mjs";
@@ -31,7 +31,7 @@ function stageCommand() {
     dependencies: Object.fromEntries(Object.entries(versions).filter(([name]) => external.includes(name))),
   });
   cpSync(join(root, "broker", "dist", "bundle"), join(folder, "bundle"), { recursive: true });
-  // Where `npm run pack` or CI has built the documentation.
+  // Present if `npm run pack` or CI has built the documentation.
   const docs = join(root, "broker", "dist", "docs");
   if (existsSync(docs)) cpSync(docs, join(folder, "bundle", "docs"), { recursive: true });
   copyFileSync(join(root, "broker", "README.md"), join(folder, "README.md"));
@@ -58,7 +58,7 @@ function stageLibrary(name) {
   for (const file of builtFiles(name)) {
     const copy = join(folder, file);
     mkdirSync(dirname(copy), { recursive: true });
-    // Neither the maps nor the sources that these name are in the tarball.
+    // The tarball has neither the source maps nor the sources that they name.
     const text = readFileSync(join(root, name, file), "utf8");
     writeFileSync(copy, text.replace(/^\/\/# sourceMappingURL=.*\n?/m, ""));
   }
@@ -66,7 +66,7 @@ function stageLibrary(name) {
   return folder;
 }
 
-/** What was built of the sources that there are: a build leaves the files of removed ones. */
+/** The built files whose sources exist: a build leaves the files of removed sources. */
 function builtFiles(name) {
   const dist = join(root, name, "dist");
   const files = readdirSync(dist, { recursive: true })
@@ -84,7 +84,7 @@ function begin(name, manifest) {
   return folder;
 }
 
-/** The licence is that of the repository; without one, nobody may use the packages but their owner. */
+/** The licence is that of the repository. Without a licence file, only the owner may use the packages. */
 function describe({ version, description, type, engines }) {
   const license = existsSync(join(root, licenceFile)) ? `SEE LICENSE IN ${licenceFile}` : "UNLICENSED";
   return { version, description, license, type, engines };

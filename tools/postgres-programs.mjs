@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Message if they are missing. */
+/** Message if the programs are missing. */
 export const missingPostgres = `PostgreSQL is not installed: neither initdb nor postgres is on the path or under /usr/lib/postgresql. Install it, version 15 or later:
   Debian, Ubuntu    apt-get install postgresql
   Fedora            dnf install postgresql-server
@@ -23,7 +23,7 @@ export function findBinaries() {
   );
 }
 
-/** PostgreSQL refuses to run as root. */
+/** The user that runs PostgreSQL, which refuses to run as root; undefined if the present user can. */
 export function findOwner() {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync("/etc/passwd", "utf8")

@@ -1,4 +1,4 @@
-// A PostgreSQL server for tests and measurements, of the programs that this machine has. Types and contract: postgres-server.d.mts.
+// A PostgreSQL server for tests and measurements, from the programs that this machine has. Types and contract: postgres-server.d.mts.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
@@ -8,13 +8,13 @@ import { createInterface } from "node:readline";
 import pg from "pg";
 import { findBinaries, findOwner } from "./postgres-programs.mjs";
 
-const portDefault = 5432; // Of the socket's name alone: the server does not listen on the network unless it is asked to.
+const portDefault = 5432; // Only for the socket's name: by default, the server does not listen on the network.
 const user = "stele";
 
 const binaries = findBinaries();
 const isRequired = process.env.CHECKS_POSTGRES === "required";
 const running = new Map();
-// A run that is broken off leaves no server behind.
+// An interrupted run leaves no server behind.
 process.on("exit", () => {
   for (const [child, folder] of running) {
     child.kill("SIGKILL");
@@ -108,7 +108,7 @@ class Server {
   }
 }
 
-/** Undefined while processes of a killed server are still there; they end as soon as they see that it is gone. */
+/** Undefined while processes of a killed server are still running; they end once they notice that it is gone. */
 async function startProcess(file, { args, folder, spawning }) {
   const own = ["fsync=off", "full_page_writes=off", "listen_addresses=", `unix_socket_directories=${folder}`];
   const settings = [...own, ...args].flatMap((setting) => ["-c", setting]);

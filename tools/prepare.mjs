@@ -24,7 +24,7 @@ export function prepare({ rebuilds = false } = {}) {
   build(rebuilds);
 }
 
-/** Runs a program of the project with the terminal attached; answers its exit code. */
+/** Runs a program of the project with the terminal attached; returns its exit code. */
 export function run(command, args, options = {}) {
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", ...options });
   if (error !== undefined) console.error(`${command} could not be started: ${error.message}`);
@@ -58,7 +58,7 @@ function install() {
   writeStamp(installedStamp, wanted);
 }
 
-/** Whether somebody has called npm already. */
+/** Whether the locked packages are installed already, for example by a call of npm. */
 function isInstalled() {
   if (!existsSync(installedLockFile)) return false;
   const [wanted, installed] = [lockFile, installedLockFile].map((file) => JSON.parse(readFileSync(file, "utf8")));

@@ -11,7 +11,7 @@ export function toSlowTable(files) {
     .join("\n");
 }
 
-/** With what comes before its first test. */
+/** Milliseconds that a file took, with everything before its first test. */
 function timeOf(file) {
   const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = file.diagnostic();
   return environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration;

@@ -1,18 +1,17 @@
-// `npm start`: prepares what is missing, then becomes the broker. The broker runs in this same process, so that signals reach it; for the
-// same reason package.json says `exec`: npm hands signals to its shell, which would die of them and leave the broker behind. Where the shell
-// has no `exec` (Windows), start this file with node.
+// `npm start`: prepares what is missing, then runs the broker in this process, so that signals reach it. For the same reason package.json uses `exec`: npm
+// passes signals to its shell, which would end and leave the broker running. If the shell has no `exec` (Windows), start this file with node.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { prepare, root } from "./prepare.mjs";
 
-/** Flags that npm has too: its own settings may set them. */
+/** Flags that npm has too: npm's own settings may set their variables. */
 const npmFlags = new Set(["--access"]);
 
 prepare();
 await refuseLostFlags();
 await import(pathToFileURL(join(root, "broker", "dist", "bundle", "stele.js")).href);
 
-/** `npm start --port=9090` gives the flag to npm, which keeps it and sets a variable: the broker would start with the default. */
+/** `npm start --port=9090` gives the flag to npm, which only sets a variable: the broker would start with the default port. */
 async function refuseLostFlags() {
   if (process.env.npm_lifecycle_event === undefined) return;
   const folder = join(root, "broker", "dist", "config");

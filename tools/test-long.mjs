@@ -1,5 +1,5 @@
-// `npm run test:long -- [ROUNDS] [SEED]`: runs the randomized histories (kills, take-overs, damage, odd requests) with ROUNDS seeds in a row,
-// minutes to hours long, a subscription for an hour and the console for ten minutes. The same two numbers make the same histories.
+// `npm run test:long -- [ROUNDS] [SEED]`: runs the randomized histories (kills, take-overs, damage, odd requests) with ROUNDS seeds in a row, which takes
+// minutes to hours, a subscription for an hour, and the console for ten minutes. The same two numbers make the same histories.
 import { run } from "./prepare.mjs";
 
 const [rounds = "20", seed = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
@@ -24,7 +24,7 @@ const histories = [
   "checks/faults/cluster/client-subscription.test.ts",
   "checks/journeys/console-speed.test.ts",
 ];
-/** How long the tests last that have no rounds. */
+/** Durations of the tests that have no rounds. */
 const lengths = { CHECKS_SUBSCRIPTION_MINUTES: "60", CHECKS_CONSOLE_SECONDS: "600" };
 
 console.log(`${rounds} rounds from seed ${seed}; the same again: npm run test:long -- ${rounds} ${seed}`);

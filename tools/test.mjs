@@ -1,5 +1,5 @@
-// `npm test`: prepares what is missing, then runs every test that needs no service of its own. Arguments are handed to the runner;
-// with `--slow` it also prints the time that each file took.
+// `npm test`: prepares what is missing, then runs every test that needs no service of its own. Passes its arguments to Vitest; with `--slow` it also prints the
+// time that each file took.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ function reportMissing(name, { package: debian, variable }) {
 function countTests() {
   const states = files.flatMap((file) => [...file.children.allTests()].map((test) => test.result().state));
   const count = (state) => states.filter((found) => found === state).length;
-  // A file that fails before its first test has no failed test, and neither has what failed outside of all files; it counts as one all the same.
+  // A failure before a file's first test, or outside of all files, belongs to no test: it counts as one.
   return {
     passed: count("passed"),
     failed: Math.max(count("failed"), process.exitCode ? 1 : 0),

@@ -9,7 +9,7 @@ const timeoutMs = 60_000;
 afterAll(() => rmSync(folder, { recursive: true }));
 
 it(
-  "npm test counts what ran and prints the time of each file, also with a report of the caller's",
+  "npm test prints the number of tests and the time of each file, also with a reporter of the caller",
   () => {
     const report = join(folder, "report.json");
     const flags = ["--slow", "--reporter=json", `--outputFile=${report}`];

@@ -1,14 +1,14 @@
-// The licences of the packages in the bundle: most ask that their text goes with each copy.
+// The licences of the packages in the bundle: most require that each copy contains their text.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The licences of all packages that these workspaces need to be built, once each. */
+/** The licences of all packages that these workspaces depend on, directly or not, each once. */
 export function toNotices(root, workspaces) {
   const found = new Map();
   for (const name of workspaces) {
     const folder = join(root, name);
     const manifest = readManifest(folder);
-    // The console's packages are in its files, and so it needs none where it is installed.
+    // The console's packages are built into its files, so its manifest lists them for development only.
     const needed = name === "console" ? manifest.devDependencies : manifest.dependencies;
     collect(Object.keys(needed ?? {}), folder, found);
   }
@@ -27,7 +27,7 @@ function collect(names, from, found) {
   }
 }
 
-/** As Node looks for it; undefined for an optional package of another platform. */
+/** Finds a package as Node does; undefined for an optional package of another platform. */
 function findFolder(name, from) {
   for (let at = from; ; at = dirname(at)) {
     const folder = join(at, "node_modules", name);

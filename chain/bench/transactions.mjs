@@ -1,5 +1,5 @@
-// Prints the time of transactions that are sent one after another, from `request` to `newHeads` as this thread sees it, with the sync of the disk, and
-// the bytes on the disk for each event:
+// Measures transactions that are sent one after another, from `request` to `newHeads` in this thread and with the disk sync, and the bytes on disk for each
+// event:
 //   node chain/bench/transactions.mjs [rounds]
 // With `node --cpu-prof --cpu-prof-dir <folder>` the worker writes a profile too.
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -76,7 +76,7 @@ async function measure(events, folder) {
 
 const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
 try {
-  process.stdout.write(`events (${EVENT_BYTES} B) of a transaction\tmedian ms\tp99 ms\tdisk bytes per event\n`);
+  process.stdout.write(`events (${EVENT_BYTES} B) in a transaction\tmedian ms\tp99 ms\tdisk bytes per event\n`);
   for (const events of EVENT_COUNTS) process.stdout.write(`${(await measure(events, folder)).join("\t\t")}\n`);
 } finally {
   rmSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** What the chain's file holds is not what its hashes say. */
+/** Data in the chain's file does not match its hash. */
 export class ChainDamagedError extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, cause === undefined ? undefined : { cause });

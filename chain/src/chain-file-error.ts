@@ -1,4 +1,4 @@
-/** Says why a chain could not start on its file. */
+/** The chain's file cannot be used; the message says why. */
 export class ChainFileError extends Error {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });

@@ -10,7 +10,7 @@ import { NodeStore } from "./state/node-store.ts";
 import { ChainDatabase } from "./storage/chain-database.ts";
 import { CHAIN_ID, FEES, SIGNER } from "./testing/client.ts";
 
-/** Creation code of a contract that writes each slot from one number up to before another, its own number into it. */
+/** Creation code of a contract: a call with a and b stores each number from a to b - 1 in the slot of that number. */
 const SLOT_WRITER: Hex = "0x60188060095f395ff36020355f355b818110156016578080556001016005565b00";
 const contract = getContractAddress({ from: SIGNER.address, nonce: 0n });
 const slotsTotal = 40;
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Everything that the state has to say, one question after the other: right, or refused. */
+/** Asks for every value of the state. Counts wrong answers and refusals. */
 function askAll(sqlite: DatabaseSyncInstance): { readonly wrong: number; readonly refused: number } {
   const database = new ChainDatabase(sqlite);
   const answers: (boolean | undefined)[] = [];
@@ -70,7 +70,7 @@ interface Stored {
   readonly bytes: Uint8Array;
 }
 
-/** Flips a bit of one row after the other, at another place in each, and asks. */
+/** Flips one bit in each row in turn, at varying offsets, and asks for every value. */
 function damageEach(
   sqlite: DatabaseSyncInstance,
   table: "nodes" | "codes" | "unsaved",
@@ -120,10 +120,10 @@ it("reports a damaged state to the owner of a running chain, and builds no block
   );
   sqlite.close();
   await using chain = await start(copy);
-  const told = new Promise<Error>((resolve) => chain.on("damage", resolve));
+  const reported = new Promise<Error>((resolve) => chain.on("damage", resolve));
   const balance = chain.request({ method: "eth_getBalance", params: [SIGNER.address, "latest"] });
   await expect(balance).rejects.toThrow(/^The state of the chain is damaged/);
-  expect((await told).message).toMatch(/not what its hash says/);
+  expect((await reported).message).toMatch(/does not match its hash/);
   await expect(send(chain, 2, { to: SIGNER.address })).rejects.toThrow(/^The state of the chain is damaged/);
   await expect(chain.reader.read({ method: "eth_getBalance", params: [SIGNER.address, "latest"] })).rejects.toThrow(
     /^The state of the chain is damaged/,
@@ -132,9 +132,9 @@ it("reports a damaged state to the owner of a running chain, and builds no block
 });
 
 it.each([
-  ["cut", "substr(header, 1, 40)"],
-  ["that is no list", "CAST(x'00' || substr(header, 2) AS BLOB)"],
-])("refuses a file with a newest header %s, and says to restore it", async (_, header) => {
+  ["truncated", "substr(header, 1, 40)"],
+  ["not an RLP list", "CAST(x'00' || substr(header, 2) AS BLOB)"],
+])("refuses a file whose newest header is %s, and says to restore it", async (_, header) => {
   const copy = join(folder, "header.db");
   copyFileSync(file, copy);
   const sqlite = new DatabaseSync(copy);

@@ -30,12 +30,12 @@ function ask<Answer = string>(chain: EmbeddedChain, method: string, ...params: u
   return chain.request({ method, params }) as Promise<Answer>; // tests know what they ask for
 }
 
-/** Waits for as many transactions as blocks of the chain hold. */
+/** Waits until the blocks hold `count` transactions. */
 function untilSealed(blocks: readonly CommittedBlock[], count: number): Promise<boolean> {
   return vi.waitUntil(() => blocks.flatMap(({ transactions }) => transactions).length === count, { timeout: 10_000 });
 }
 
-/** Creation code of a contract that writes each slot from one number up to before another. */
+/** Creation code of a contract: a call with a and b fills the slots from a to b - 1. */
 const SLOT_WRITER: Hex = "0x60188060095f395ff36020355f355b818110156016578080556001016005565b00";
 
 function sendCall(
@@ -46,7 +46,7 @@ function sendCall(
   return signed.then((raw) => chain.submit(hexToBytes(raw)));
 }
 
-it("passes each block and its logs to the owner, equal to its later answers", async () => {
+it("passes each block and its logs to the owner, equal to later RPC answers", async () => {
   await using chain = await start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));
@@ -87,7 +87,7 @@ it("passes each block and its logs to the owner, equal to its later answers", as
   expect(blocks.flatMap(({ transactions }) => transactions.map(({ logs }) => logs.length))).toEqual([0, 3, 0, 3]);
 });
 
-it("accepts a submission that waits for a nonce, and refuses one in geth's words", async () => {
+it("accepts a submission behind a missing nonce, and refuses its repeat with geth's message", async () => {
   await using chain = await start();
   await sendCall(chain, { nonce: 1, data: "0x" });
   await expect(sendCall(chain, { nonce: 1, data: "0x" })).rejects.toMatchObject({
@@ -97,7 +97,7 @@ it("accepts a submission that waits for a nonce, and refuses one in geth's words
   await expect(chain.submit(Uint8Array.of(5))).rejects.toBeInstanceOf(ProviderRpcError);
 });
 
-it("keeps its log near its limit while blocks change many slots", async () => {
+it("keeps the write-ahead log below twice its limit while blocks change many slots", async () => {
   await using chain = await start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));
@@ -113,7 +113,7 @@ it("keeps its log near its limit while blocks change many slots", async () => {
   expect(logBytes).toBeLessThan(2 * LOG_BYTES_MAX);
 });
 
-it("reads blocks as it handed them over, and names one that is damaged in the file", async () => {
+it("reads blocks equal to those that it passed on, and names a block that is damaged in the file", async () => {
   const blocks: CommittedBlock[] = [];
   {
     await using chain = await start();
@@ -132,14 +132,14 @@ it("reads blocks as it handed them over, and names one that is damaged in the fi
   expect(flipped.run().changes).toBe(1);
   sqlite.close();
   await using chain = await start();
-  const told: Error[] = [];
-  chain.on("damage", (error) => told.push(error));
+  const reported: Error[] = [];
+  chain.on("damage", (error) => reported.push(error));
   expect(await chain.readBlocks({ from: 1, to: 1 })).toHaveLength(1);
   await expect(chain.readBlocks({ from: 1, to: 4 })).rejects.toThrow(/^Block 2 of the chain is damaged/);
-  expect(told).toHaveLength(1);
+  expect(reported).toHaveLength(1);
 });
 
-/** Without the memory that it is a view of. */
+/** The parts of a block to compare, as hex: its bytes are views of other memory. */
 function plain({ hash, transactions }: CommittedBlock): unknown {
   return {
     hash: toHex(hash),

@@ -35,7 +35,7 @@ async function run(nonces: readonly number[], path = file, value?: bigint): Prom
   for (const nonce of nonces) await seal(chain, nonce, value);
 }
 
-/** The folder at this moment, as a kill leaves it. */
+/** Copies the folder as a kill would leave it. */
 function keep(title: string): string {
   const kept = join(root, title);
   cpSync(folder, kept, { recursive: true });
@@ -43,7 +43,7 @@ function keep(title: string): string {
   return join(kept, name);
 }
 
-/** Files that hold something, by name: the lock and the index of the log hold nothing, and SQLite makes an empty log. */
+/** Hashes of the non-empty files, by name, without the lock and the index of the write-ahead log, which hold no data. SQLite may create an empty log. */
 function contentsOf(path: string): ReadonlyMap<string, string> {
   const names = readdirSync(path).filter((one) => !/-(shm|lock|lock-journal)$/.test(one));
   const contents = names.map((one) => [one, readFileSync(join(path, one))] as const);
@@ -91,7 +91,7 @@ describe("a chain that has lost blocks", () => {
     await expectRefused(path, /ends with block 1.*knows block 2/);
   });
 
-  it("starts where an operator has accepted it, and its next blocks are recorded", async () => {
+  it("starts once an operator has accepted it, and records its next blocks", async () => {
     await run([0, 1]);
     const earlier = keep("earlier");
     await run([2, 3]);
@@ -118,13 +118,13 @@ describe("a chain without a whole head file", () => {
     ["damaged", (path) => writeFileSync(headFileOf(path), "stele chain head 1\n")],
   ];
 
-  it.each(spoilers)("is refused if it is %s and there is no index", async (status, spoil) => {
+  it.each(spoilers)("is refused without an index if the head file is %s", async (status, spoil) => {
     await run([0, 1]);
     spoil(file);
     await expectRefused(file, new RegExp(`-head is ${status}, and there is no index.*Restore.*echo accept`));
   });
 
-  it.each(spoilers)("starts beside an index if it is %s, and has one from the next block on", async (_, spoil) => {
+  it.each(spoilers)("starts with an index and a %s head file, and writes it with the next block", async (_, spoil) => {
     await run([0, 1]);
     spoil(file);
     const chain = await start(file, false);
@@ -134,21 +134,21 @@ describe("a chain without a whole head file", () => {
     expect(readHeadFile(killed)).toMatchObject({ status: "whole", number: 3n });
   });
 
-  it.each(spoilers)("has one after a clean stop if it was %s", async (_, spoil) => {
+  it.each(spoilers)("has a whole head file after a clean stop if the file was %s", async (_, spoil) => {
     await run([0, 1]);
     spoil(file);
     await (await start(file, false)).stop();
     expect(readHeadFile(file)).toMatchObject({ status: "whole", number: 2n });
   });
 
-  it("keeps what is there if its owner stops it as a start that failed", async () => {
+  it("keeps a damaged head file if the chain stops with keepsLog", async () => {
     await run([0, 1]);
     writeFileSync(headFileOf(file), "spoilt");
     await (await start(file, false)).stop(undefined, { keepsLog: true });
     expect(readFileSync(headFileOf(file), "utf8")).toBe("spoilt");
   });
 
-  it("starts if it has no block but the first", async () => {
+  it("starts without a head file if block 0 is its only block", async () => {
     await (await start()).stop();
     expect(readHeadFile(file)).toEqual({ status: "missing" });
     await (await start()).stop();

@@ -52,7 +52,7 @@ interface Head {
   readonly hash: Hex;
 }
 
-/** Waits for the block after a subscription message for which `isLast` holds. */
+/** Waits for the first head of a subscription for which `isLast` holds. */
 function untilHead(chain: EmbeddedChain, isLast: (head: Head) => boolean = () => true): Promise<Head> {
   return new Promise((resolve) => {
     const listener = ({ data }: SubscriptionMessage): void => {
@@ -77,7 +77,7 @@ async function send(chain: EmbeddedChain, nonce: number, data?: Hex): Promise<He
 }
 
 describe("startEmbeddedChain", () => {
-  it("keeps everything over a restart", async () => {
+  it("keeps blocks, receipts and balances over a restart", async () => {
     let hash: Hex;
     let head: Head;
     {
@@ -142,13 +142,13 @@ describe("startEmbeddedChain", () => {
     expect(told).toEqual([expect.objectContaining({ address: contractAddress, data: "0xabcd", blockNumber: "0x2" })]);
   });
 
-  it("belongs to one process", async () => {
+  it("refuses to start twice on one file", async () => {
     await using chain = await start();
     await expect(start()).rejects.toThrow(/is in use by another process/);
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("reports a damaged lock, not the chain beside it", async () => {
+  it("reports a damaged lock file, and starts once that is removed", async () => {
     await (await start()).stop();
     writeFileSync(`${file}-lock`, "no database");
     await expect(start()).rejects.toThrow(`The lock ${file}-lock is damaged`);
@@ -157,7 +157,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("empties the log of a killed process, even if it writes little itself", async () => {
+  it("copies the log of a killed process into the file, even if it writes little itself", async () => {
     const killed = join(folder, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
@@ -189,18 +189,18 @@ describe("startEmbeddedChain", () => {
     expect((refusal as Error).message).toContain(file);
   });
 
-  it("refuses a path where nothing can be written", async () => {
+  it("refuses a path in a missing folder", async () => {
     await expect(start({ file: join(folder, "missing", "chain.db") })).rejects.toThrow(/cannot be opened/);
   });
 
-  it("rejects requests in progress and later ones once it is stopped", async () => {
+  it("rejects requests after a stop, and can be stopped again", async () => {
     const chain = await start({ file: ":memory:" });
     await chain.stop();
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
     await chain.stop();
   });
 
-  it("ends a search for logs that takes too long, and looks through any one block", async () => {
+  it("ends a search for logs over several blocks when its time is up, but always searches one block", async () => {
     await using chain = await start({ file: ":memory:", callTimeMsMax: 0 });
     await ask(chain, "eth_subscribe", "newHeads");
     for (const nonce of [0, 1]) {
@@ -235,12 +235,12 @@ describe("startEmbeddedChain", () => {
     await expect(send(chain, 0)).rejects.toMatchObject({ code: -32000, message: "exceeds block gas limit" });
   });
 
-  it("rejects a request whose parameters cannot leave this thread", async () => {
+  it("rejects a request whose parameters cannot be copied to the worker", async () => {
     await using chain = await start({ file: ":memory:" });
     await expect(ask(chain, "eth_blockNumber", () => 1)).rejects.toThrow(/could not be cloned/);
   });
 
-  it("continues after a full disk, and announces only written blocks", async () => {
+  it("answers requests while the disk is full, and has announced only written blocks", async () => {
     await (await start()).stop();
     await using chain = await start({ filePagesMax: 64 });
     await ask(chain, "eth_subscribe", "newHeads");
@@ -281,11 +281,11 @@ async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<numb
   return count;
 }
 
-/** For chains that are not read beside their thread. */
+/** Settings of the reader, which these tests do not use. */
 const unread = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMsMax: 0 };
 
 describe("a chain whose worker does not end", () => {
-  it("stops when its time is up", async () => {
+  it("stops at its deadline", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
       eval: true,
     });
@@ -304,12 +304,12 @@ describe("a chain whose worker ends by itself", () => {
       eval: true,
     });
     const chain = new EmbeddedChain(worker, unread);
-    const told = new Promise<Error>((resolve) => chain.on("disconnect", resolve));
+    const reported = new Promise<Error>((resolve) => chain.on("disconnect", resolve));
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({
       code: 4900,
       message: expect.stringMatching(/ended with code 3/),
     });
-    expect((await told).message).toMatch(/ended with code 3/);
+    expect((await reported).message).toMatch(/ended with code 3/);
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
   });
 });
@@ -317,7 +317,7 @@ describe("a chain whose worker ends by itself", () => {
 describe("a chain whose process is killed", () => {
   const script = fileURLToPath(new URL("testing/stream-transactions.mjs", import.meta.url));
 
-  /** Runs the stream until it has answered for `answers` transactions, then kills it at once. */
+  /** Runs the script until it has printed the hashes of `answers` confirmed transactions, then kills it at once. */
   async function killAfter(answers: number): Promise<string[]> {
     const child: ChildProcess = spawn(process.execPath, [script, file, key, String(CHAIN_ID)], {
       stdio: ["ignore", "pipe", "inherit"],

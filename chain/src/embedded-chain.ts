@@ -47,17 +47,17 @@ export interface EmbeddedChainOptions {
   /** As `callGasMax`, for the reader. */
   readonly readerCallGasMax?: bigint;
   readonly transactionBytesMax?: number;
-  /** EthereumJS also runs one in so many transactions that the chain runs by its own code, and the chain compares the results. */
+  /** EthereumJS repeats one in this many of the transactions that the chain's own code runs, and the chain compares the results. */
   readonly checkInterval?: number;
   /** The registry whose `publish` the chain executes without interpreting its instructions. */
   readonly registryCode?: RegistryCode;
   /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
   readonly filePagesMax?: number;
-  /** Bytes of state changes and index entries of the newest blocks at which the chain writes them into their tables. */
+  /** Bytes of unsaved state nodes and index entries at which the chain writes them into their tables. */
   readonly unsavedBytesMax?: number;
   /**
-   * Refuses a chain with blocks whose head file is missing or damaged: nothing else is there that would know if the chain had lost its newest
-   * blocks. A head file that is whole is compared with the chain in any case.
+   * Refuses a chain with blocks if its head file is missing or damaged. Set this if nothing else can show that the chain lost its newest blocks. A whole head
+   * file is always compared with the chain.
    */
   readonly needsHeadFile?: boolean;
 }
@@ -70,17 +70,17 @@ export interface SubscriptionMessage {
 export interface EmbeddedChainEvents {
   /** A notification of a subscription (EIP-1193). */
   message: [message: SubscriptionMessage];
-  /** Blocks cannot be written (the error says why), or can be again (undefined). Transactions that wait are tried again by themselves. */
+  /** Blocks cannot be written (the error says why), or can be again (undefined). The chain retries waiting transactions by itself. */
   fault: [fault: Error | undefined];
-  /** The chain's own code and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
+  /** The chain's own code and EthereumJS disagreed on a transaction. EthereumJS' result stands, and EthereumJS runs all later transactions. */
   mismatch: [error: Error];
-  /** What its owner asked for, or what a block is made from, is damaged in the file; the error names it. */
+  /** Blocks that the owner asked for, or the state, are damaged in the file; the error says how. */
   damage: [error: ChainFileError];
-  /** The chain ended without being asked to; nothing will answer any more. */
+  /** The chain ended by itself and answers no more requests. */
   disconnect: [error: Error];
 }
 
-/** Blocks from one to another; `isSpare` where whoever asks can do without them. */
+/** A range of blocks, `to` included. With `isSpare` the caller can do without them: `damage` is not emitted. */
 export interface BlocksWanted {
   readonly from: number;
   readonly to: number;
@@ -96,7 +96,7 @@ interface Pending {
 }
 
 type Request = Extract<ToWorker, { readonly id: number }>;
-/** A request without its number. */
+/** A request without its id. */
 type Question = Request extends infer One ? (One extends Request ? Omit<One, "id"> : never) : never;
 
 /** A chain in a worker thread, behind an EIP-1193 provider for its owner. */
@@ -106,7 +106,7 @@ export class EmbeddedChain implements AsyncDisposable {
   readonly #followers = new Set<BlockFollower>();
   readonly #pending = new Map<number, Pending>();
   readonly #exited: Promise<void>;
-  /** Reads the chain for others, beside the thread that makes its blocks. A chain in memory has no file to read. */
+  /** Reads the chain for others, in a thread of its own. A chain in memory has no file to read. */
   readonly reader: SnapshotReader;
   #nextId = 1;
   #closed: Error | undefined;
@@ -142,13 +142,13 @@ export class EmbeddedChain implements AsyncDisposable {
    * accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
    */
   async submit(raw: Uint8Array): Promise<void> {
-    const copy = new Uint8Array(raw); // of its own memory: a view would be handed over with all that is around it
+    const copy = new Uint8Array(raw); // with its own memory: transferring a view would transfer all memory around it
     await this.#ask({ kind: "submit", raw: copy }, [copy.buffer]);
   }
 
   /**
-   * Hands over each block once it is synced to disk, with what its transactions logged: from the next one on, in order and without a gap.
-   * Answers what ends that.
+   * Calls `follower` with each block and its logs once the block is synced to disk: from the next block on, in order and without a gap. Returns a function that
+   * ends this.
    */
   follow(follower: BlockFollower): () => void {
     if (this.#followers.size === 0 && this.#closed === undefined && !this.#isStopping) this.#post({ kind: "feed" });
@@ -157,8 +157,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Reads blocks as `follow` hands them over, each held against its hashes: the first, and as many after it as have {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
-   * @throws ChainFileError when one is damaged, which the event `damage` tells as well, unless `isSpare`: then the caller can do without.
+   * Reads blocks as `follow` passes them on, and compares each with its hashes: the first, and more until they amount to {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
+   * @throws ChainFileError if a block is damaged. Unless `isSpare`, the event `damage` reports that too.
    */
   async readBlocks({ from, to, isSpare = false }: BlocksWanted): Promise<readonly CommittedBlock[]> {
     const range = { from: BigInt(from), to: BigInt(to), bytesMax: BLOCKS_ANSWER_BYTES_MAX };
@@ -172,31 +172,31 @@ export class EmbeddedChain implements AsyncDisposable {
     }
   }
 
-  /** Holds blocks against their hashes: the first, and as many after it as a short time allows. Tells nobody else of what is damaged. */
+  /** Compares blocks with their hashes: the first, and as many after it as a short time allows. Only the result reports damage. */
   async checkBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<CheckedBlocks> {
     const last = Math.min(to, from + CHECKED_BLOCKS_MAX - 1);
     const range = { from: BigInt(from), to: BigInt(last), bytesMax: CHECKED_BYTES_MAX };
     return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
   }
 
-  /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` begins anew. Derives it anew if it differs. */
+  /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` starts over. Rebuilds the index if it differs. */
   async checkPlaces(isFirst: boolean): Promise<CheckedPlaces> {
     return (await this.#ask({ kind: "check-places", isFirst })) as CheckedPlaces; // as above
   }
 
-  /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. Tells nobody else of damage. */
+  /** Compares nodes and code of the newest state with their hashes: as many from `from` on as a short time allows. Only the result reports damage. */
   async checkState(from: StatePlace | undefined): Promise<CheckedState> {
     return (await this.#ask({ kind: "check-state", from })) as CheckedState; // as above
   }
 
-  /** Puts what is known of a block's transactions in the place of what is damaged, where all of it then fits its hashes; answers whether it does. */
+  /** Repairs a damaged block with what is known of its transactions, if the whole block then matches its hashes. Resolves to whether it does. */
   async mendBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
     return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), transactions } })) as boolean; // as above
   }
 
   /**
-   * Brings all blocks into the chain's file, which then stays as it is until `releaseFile`, so that it can be copied; new blocks are in its log. Returns
-   * false, and holds nothing, while a reader needs the log: ask again. A block that was announced before this call is in the file.
+   * Writes all blocks into the chain's file and keeps it unchanged until `releaseFile`, so that it can be copied; new blocks go to its log. Resolves to false,
+   * without holding the file, while a reader needs the log: then ask again. A block that was announced before this call is in the file.
    */
   async holdFile(): Promise<boolean> {
     return (await this.#ask({ kind: "hold-file" })) as boolean; // the worker answers nothing else
@@ -211,7 +211,7 @@ export class EmbeddedChain implements AsyncDisposable {
     event: Name,
     listener: (...args: EmbeddedChainEvents[Name]) => void,
   ): this {
-    // Node's type for listeners is a conditional one that does not see through a type parameter.
+    // The type of Node's listeners is a conditional type, which TypeScript does not resolve for a type parameter.
     this.#events.on(event, listener as never);
     return this;
   }
@@ -225,9 +225,9 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Finishes the block in progress and closes the database. Requests made after this are refused. A thread that has not ended after
-   * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all. With `keepsLog` the file and its
-   * log stay as they are: for whoever has found that something is wrong with the chain, or has not found yet that nothing is.
+   * Finishes the block in progress and closes the database. Later requests are refused. A thread that has not ended after `timeoutMs` is terminated: then the
+   * block in progress is not written. With `keepsLog` the file and its log stay as they are: for an owner that found the chain to be wrong, or has not yet
+   * checked it.
    */
   async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT, { keepsLog = false }: CloseOptions = {}): Promise<void> {
     await this.reader.stop();
@@ -249,7 +249,7 @@ export class EmbeddedChain implements AsyncDisposable {
     const id = this.#nextId;
     this.#nextId += 1;
     return new Promise((resolve, reject) => {
-      // Posting throws on what cannot be copied between threads; then nothing is pending.
+      // postMessage throws if the question cannot be cloned; then nothing is pending.
       this.#post({ ...question, id }, handedOver);
       this.#pending.set(id, { resolve, reject });
     });
@@ -329,7 +329,7 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 }
 
-/** Starts a chain on its file, or makes a new one there. Throws a ChainFileError when the file cannot be used. */
+/** Starts a chain on its file, or makes a new one there. @throws ChainFileError if the file cannot be used. */
 export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise<EmbeddedChain> {
   const workerData: WorkerSettings = {
     file: options.file,

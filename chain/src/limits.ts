@@ -4,10 +4,10 @@ export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 /** Most gas that a call or an estimate may use when the caller names none, and the cap when it does. */
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
-/** Longest a call, an estimate or a search for logs over several blocks may run, in milliseconds. Blocks wait for those of the owner. */
+/** Longest a call, an estimate or a search for logs over several blocks may run, in milliseconds. Those that the owner asks for delay blocks. */
 export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 
-/** Largest signed transaction taken, in bytes. */
+/** Largest signed transaction that the chain accepts, in bytes. */
 export const TRANSACTION_BYTES_MAX_DEFAULT = 4_194_304;
 
 /** Price of gas in wei, the same in every block. Not zero, because tools take a base fee of 0 for "no base fee". */
@@ -31,10 +31,10 @@ export const POOL_REPLACEMENT_PERCENT = 10n;
 /** Most transactions in one block. */
 export const BLOCK_TRANSACTIONS_MAX = 4_096;
 
-/** Blocks whose state stays readable behind the head; kept in memory, so it starts again with the process. */
+/** Blocks before the newest whose state stays readable. They are kept in memory, so a process starts without any. */
 export const STATE_HISTORY_BLOCKS_MAX = 128;
 
-/** Most bytes of overwritten trie nodes kept for those blocks; blocks over a thousand topics fill them sooner than 128 blocks. */
+/** Most bytes of overwritten trie nodes kept for those blocks; blocks with a thousand topics reach this before 128 blocks. */
 export const STATE_HISTORY_BYTES_MAX = 16_777_216;
 
 /** Most recently read blocks kept decoded in memory. */
@@ -55,10 +55,10 @@ export const REMEMBERED_HASHES_MAX = 65_536;
 /** Contracts whose code is kept in memory. */
 export const CODE_CACHE_CONTRACTS_MAX = 256;
 
-/** Contracts whose code the own interpreter keeps analysed. */
+/** Contracts whose code the chain's own interpreter keeps analysed. */
 export const PROGRAM_CACHE_CONTRACTS_MAX = 32;
 
-/** One in so many transactions that the own interpreter runs is run by the EVM too, and the results compared. */
+/** EthereumJS repeats one in this many of the transactions that the chain's own interpreter runs, and the chain compares the results. */
 export const CHECK_INTERVAL_DEFAULT = 1_000;
 
 /** Most logs that one `eth_getLogs` answers. */
@@ -67,19 +67,19 @@ export const LOGS_ANSWER_LOGS_MAX = 10_000;
 /** Most bytes of log data that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
 
-/** Most bytes of the blocks that the owner is given at once; one block may have more. */
+/** Most bytes of the blocks that the owner gets in one answer; one block may have more. */
 export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
 
 /** Most addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 
-/** Bytes of blocks with which one look for damage ends; new blocks wait for it. */
+/** Bytes of blocks after which one step of the check for damage ends; new blocks wait for that step. */
 export const CHECKED_BYTES_MAX = 262_144;
 
-/** Blocks with which it ends, too. */
+/** Most blocks that one step of the check for damage reads. */
 export const CHECKED_BLOCKS_MAX = 16;
 
-/** Nodes and codes of the state that one look for damage reads: about 5 ms, for which new blocks wait. */
+/** Most nodes and codes of the state that one step of the check for damage reads, in about 5 ms; new blocks wait for that step. */
 export const CHECKED_NODES_MAX = 256;
 
 /** Most blocks in one `eth_feeHistory`. */
@@ -91,7 +91,7 @@ export const FEE_HISTORY_PERCENTILES_MAX = 100;
 /** Most storage keys in one `eth_getProof`. */
 export const PROOF_KEYS_MAX = 1_024;
 
-/** Most polling filters (`eth_newFilter` and its family); the one unused longest makes room. */
+/** Most polling filters (`eth_newFilter` and its family); a further one replaces the one unused longest. */
 export const FILTERS_MAX = 1_024;
 
 /** Most subscriptions (`eth_subscribe`). */
@@ -100,10 +100,10 @@ export const SUBSCRIPTIONS_MAX = 1_024;
 /** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
 export const LOG_BYTES_MAX = 8_388_608;
 
-/** A sync of the head file follows its first unsynced write after this, in milliseconds. */
+/** Longest time between a write of the head file and its sync, in milliseconds. */
 export const HEAD_SYNC_INTERVAL_MS = 1_000;
 
-/** Bytes of state nodes and index entries of the newest blocks, at which they are written into their tables before the next one. A start reads them. */
+/** Bytes of unsaved state nodes and index entries at which the chain writes them into their tables before the next block. A start reads unsaved ones. */
 export const UNSAVED_BYTES_MAX_DEFAULT = 8_388_608;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
@@ -124,7 +124,7 @@ export const READER_GRACE_MS_MAX = 100;
 /** Most requests that wait in the reader; further ones are refused. */
 export const READER_REQUESTS_MAX = 1_024;
 
-/** A reader whose thread ended starts the next no sooner than this after it started the last, in milliseconds. */
+/** Shortest time between two starts of the reader's thread, in milliseconds. */
 export const READER_START_INTERVAL_MS = 1_000;
 
 /** How long the thread of a reader may take to start, in milliseconds. */
@@ -142,10 +142,10 @@ export const READER_YOUNG_MEBIBYTES_MAX = 24;
 /** Accounts that a view of one state remembers, so that a block reads each once. */
 export const STATE_VIEW_ACCOUNTS_MAX = 1_024;
 
-/** Memory for young objects in the worker, in MiB: a quarter of what Node gives, as fast, and 24 MiB less resident. */
+/** Memory for young objects in the worker, in MiB: a quarter of Node's default. The worker is as fast and takes 24 MiB less memory. */
 export const WORKER_YOUNG_MEBIBYTES_MAX = 12;
 
-/** A step of the clock forward by more than this is not believed at once, in milliseconds. */
+/** When the clock is set forward by more than this, in milliseconds, blocks do not follow at once. */
 export const BLOCK_TIME_STEP_MS_MAX = 3_600_000;
 
 /** How long such a step must last before blocks follow it, in milliseconds. */

@@ -2,7 +2,7 @@ import type { Hex } from "@stele/eth/node";
 import type { RegistryCode } from "./execution/registry/registry-code.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
-/** What the worker is started with. */
+/** Settings that the worker starts with. */
 export interface WorkerSettings {
   readonly file: string;
   readonly chainId: number;
@@ -18,21 +18,21 @@ export interface WorkerSettings {
   readonly needsHeadFile: boolean;
 }
 
-/** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */
+/** Blocks to read, `to` included: the first, and more until they amount to `bytesMax` bytes. */
 export interface BlockRange {
   readonly from: bigint;
   readonly to: bigint;
   readonly bytesMax: number;
 }
 
-/** A block that is not what its hashes say, or cannot be read. */
+/** A block that does not match its hashes, or cannot be read. */
 export interface DamagedBlock {
   readonly number: number;
   readonly reason: string;
 }
 
 export interface CheckedBlocks {
-  /** The last block that was looked at. */
+  /** The last block that was checked. */
   readonly upTo: number;
   readonly damaged: readonly DamagedBlock[];
 }
@@ -44,29 +44,29 @@ export interface StatePlace {
 }
 
 export interface CheckedState {
-  /** Where the next check goes on; undefined at the end of the state. */
+  /** Where the next check continues; undefined at the end of the state. */
   readonly next: StatePlace | undefined;
   /** Nodes and codes that were read. */
   readonly nodes: number;
-  /** Why nodes and codes are damaged, one each. What they lead to was not read. */
+  /** One reason for each damaged node or code. The check did not read below a damaged node. */
   readonly damaged: readonly string[];
-  /** Nodes and codes that were damaged and are written again. */
+  /** Damaged nodes and codes that were rewritten. */
   readonly mended: number;
 }
 
-/** How far a comparison of the index of hashes and logs with the blocks is. */
+/** Progress of a comparison of the index of hashes and logs with the blocks. */
 export interface CheckedPlaces {
   readonly isMore: boolean;
-  /** Entries that this step looked at. */
+  /** Entries that this step read. */
   readonly entries: number;
-  /** Whether the index differed, and was derived anew from the blocks. Known at the end. */
+  /** Whether the index differed and was rebuilt from the blocks; false until the comparison ends. */
   readonly isDamaged: boolean;
 }
 
-/** What is known of a transaction from another place than the chain. */
+/** What the owner knows of a transaction from another source than the chain. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
-  /** What it called with. */
+  /** The transaction's input. */
   readonly data: Uint8Array;
   /** Parts of the data that its logs repeat. */
   readonly logged: readonly Uint8Array[];
@@ -77,7 +77,7 @@ export interface BlockMending {
   readonly transactions: readonly KnownTransaction[];
 }
 
-/** An error on its way between threads, where classes are lost. */
+/** An error as a message between threads carries it, without its class. */
 export interface ErrorMessage {
   readonly code: number;
   readonly message: string;
@@ -106,15 +106,15 @@ export type FromWorker =
   /** A block, and the submissions that were accepted since the last message of this kind. */
   | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
   | { readonly kind: "accepted"; readonly accepted: readonly number[] }
-  /** A block that was to be read is damaged. */
+  /** A block that was to be read is damaged. Answers the request with this id. */
   | { readonly kind: "damage"; readonly id: number; readonly message: string }
-  /** The state is damaged: for a request, which gets an error too, or for the next block. */
+  /** The state is damaged: a request met the damage, and gets an error too, or the next block did. */
   | { readonly kind: "state-damage"; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined }
   | { readonly kind: "mismatch"; readonly message: string };
 
-/** What the reader's worker is started with. */
+/** Settings that the reader's worker starts with. */
 export interface ReaderSettings {
   readonly file: string;
   readonly chainId: number;
@@ -122,7 +122,7 @@ export interface ReaderSettings {
   readonly callTimeMsMax: number;
 }
 
-/** The reader's worker is given one request after another. */
+/** The reader's worker gets one request at a time. */
 export type ToReader =
   | { readonly kind: "request"; readonly method: string; readonly params: unknown }
   | { readonly kind: "history"; readonly layers: readonly SharedLayer[] };

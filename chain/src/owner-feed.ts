@@ -2,12 +2,12 @@ import type { Block } from "./blocks/block.ts";
 import { encodeCommittedBlock } from "./blocks/committed-block.ts";
 import type { FromWorker } from "./messages.ts";
 
-/** Posts a message to the owner and hands over the buffers in the list. */
+/** Posts a message to the owner and transfers the buffers in the list. */
 export type Post = (message: FromWorker, handedOver?: readonly ArrayBuffer[]) => void;
 
 /**
- * What the owner is told beside the answers to its requests: each block in one message, which also says which of its transactions were
- * accepted, so that a publish costs one message each way.
+ * Messages to the owner besides answers: each block in one message, which also confirms the submissions accepted before it, so that a publish costs one message
+ * each way.
  */
 export class OwnerFeed {
   readonly #post: Post;
@@ -23,7 +23,7 @@ export class OwnerFeed {
     this.#isOn = true;
   }
 
-  /** A submitted transaction is in the pool. The owner learns it with the next message. */
+  /** Notes that a submitted transaction is in the pool. The next message tells the owner. */
   accept(id: number): void {
     this.#accepted.push(id);
   }
@@ -35,7 +35,7 @@ export class OwnerFeed {
     this.#post({ kind: "block", block: encoded, accepted: this.#takeAccepted() }, [encoded.buffer as ArrayBuffer]);
   }
 
-  /** After each try to make a block, also when none came of it. */
+  /** Called after each attempt to make a block, also if none was made. */
   reportAccepted(): void {
     if (this.#accepted.length > 0) this.#post({ kind: "accepted", accepted: this.#takeAccepted() });
   }

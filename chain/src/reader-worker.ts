@@ -49,7 +49,7 @@ class Reader {
     }
   }
 
-  /** As text, so that a long answer costs the thread that passes it on one copy. */
+  /** Returns text, so that passing on a long answer costs the other thread only one copy. */
   #read(method: string, params: unknown): Promise<string> {
     return this.#parts.database.readSnapshot(async () => {
       const context = { chain: new ChainSnapshot(this.#parts), simulator: this.#simulator };

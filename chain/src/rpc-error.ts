@@ -14,7 +14,7 @@ export const RPC_ERROR_CODES = {
   disconnected: 4900,
 } as const;
 
-/** A refusal by the chain, in the shape of EIP-1193: geth's code and words, and revert data where there is some. */
+/** An error of the chain in the shape of EIP-1193: geth's code and message, and revert data if there is any. */
 export class ProviderRpcError extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -35,7 +35,7 @@ export function invalidParams(message: string): ProviderRpcError {
   return new ProviderRpcError(RPC_ERROR_CODES.invalidParams, message);
 }
 
-/** An error on its way to another thread, where classes are lost. */
+/** Converts an error for a message to another thread, since such a message loses classes. */
 export function toErrorMessage(error: unknown): ErrorMessage {
   if (error instanceof ProviderRpcError) {
     return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };

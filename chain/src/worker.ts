@@ -126,7 +126,7 @@ function receive(context: WorkerContext, message: ToWorker): void {
   }
 }
 
-/** The port goes in any case, so that the owner never waits for a thread that cannot end. */
+/** Closes the port in any case, so that the owner never waits for a thread that cannot end. */
 async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void> {
   try {
     await chain.stop(options);
@@ -140,7 +140,7 @@ async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void>
 function toRefusal(file: string, error: unknown): ChainFileError {
   if (error instanceof ChainFileError) return error;
   if (isPassingFault(error)) return explain(file, error);
-  // The file was opened. What fails after that fails on its content.
+  // The file could be opened, so the failure comes from its content.
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, ".");
   return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore it from a backup.`, { cause: error });
 }

@@ -5,7 +5,7 @@ import { anvilFile } from "../anvil.mjs";
 
 const millisecondsPerSecond = 1000;
 
-/** Files in its folder. */
+/** Files in the chain's folder. */
 export const chainFiles = ["chain.json", "chain-genesis-time"];
 
 /** Command line of anvil. Gas is free, so that each node signs with a key of its own without funds. Anvil saves its state. */
@@ -33,7 +33,7 @@ async function setTime(url, seconds) {
   if (error !== undefined) throw new Error(`the chain's clock cannot be set: ${error.message}`);
 }
 
-/** Anvil creates its first block again at each start and does not save its time. Another time would make another chain. */
+/** Anvil creates its first block again at each start and does not save that block's time. Another time would make another chain. */
 function readGenesisTime(file) {
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });

@@ -65,7 +65,7 @@ function makeFolder(folder) {
 function initialise({ binaries, folder, passwordFile, spawning }) {
   const password = randomBytes(24).toString("hex");
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  const draft = `${folder}.draft`; // For the user that runs initdb; the other file is for whoever runs the nodes.
+  const draft = `${folder}.draft`; // For the user that runs initdb; `passwordFile` is for the user that runs the nodes.
   writeFileSync(draft, password, { mode: 0o600 });
   if (spawning.uid !== undefined) chownSync(draft, spawning.uid, spawning.gid);
   const args = ["--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=scram-sha-256", `--pwfile=${draft}`];

@@ -26,6 +26,6 @@ export function describeCluster({ chain, database, nodes, logs }) {
     "End a node (kill, or kill -9, with its process) to see the others take its work over. Start it again in another terminal:",
     ...nodes.map(({ part }) => `  ${part.startAgain}`),
     "",
-    "Ctrl-C ends everything except nodes that you started yourself; what was made is kept.",
+    "Ctrl-C ends everything except nodes that you started yourself; the data is kept.",
   ].join("\n");
 }

@@ -5,16 +5,16 @@ import { root } from "../prepare.mjs";
 
 export const usage = `Usage: npm run cluster -- [flags]
 
-Three nodes of one broker on this machine, with PostgreSQL and a chain (anvil) of their own. All of it ends with Ctrl-C, and goes on where it was at the
-next start. A node that was ended meanwhile is started again by a command that is printed; the database and the chain go on without nodes. PostgreSQL
-must be installed; anvil comes with the packages.
+Three nodes of one broker on this machine, with PostgreSQL and a chain (anvil) of their own. Ctrl-C ends all of it, and the next start continues with
+the same data. When a node ends, the command that starts it again is printed; the database and the chain continue without nodes. PostgreSQL must be
+installed; anvil comes with the packages.
 
   --nodes N            how many nodes, 1 to 9 (default 3)
   --port N             port of the first node; the others take the next ones (default 8080)
   --chain-port N       port of the chain (default 8545)
   --database-port N    port of PostgreSQL (default 54320)
-  --data FOLDER        where all of it is kept (default data/cluster)
-  --fresh              delete what is kept there first
+  --data FOLDER        folder of all data (default data/cluster)
+  --fresh              delete that data first
   --help, -h           print this text
 `;
 
@@ -31,7 +31,7 @@ const options = {
 const nodesMax = 9;
 const portMax = 65_535;
 
-/** Parses the flags. Throws with the error in them. */
+/** Parses the flags. Throws an error that names a wrong flag. */
 export function readOptions(argv) {
   const { values } = parseArgs({ args: argv, options });
   const nodes = readNumber(values, "nodes", nodesMax);
@@ -58,6 +58,6 @@ function findPorts({ nodes, first, chain, database }) {
   const ports = { nodes: Array.from({ length: nodes }, (_, index) => first + index), chain, database };
   const all = [...ports.nodes, chain, database];
   const repeated = all.find((port, index) => all.indexOf(port) !== index);
-  if (repeated !== undefined) throw new Error(`port ${repeated} is wanted twice: choose another one`);
+  if (repeated !== undefined) throw new Error(`port ${repeated} is used twice: choose another one`);
   return ports;
 }

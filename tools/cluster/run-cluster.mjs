@@ -56,7 +56,7 @@ async function checkFree(port) {
     await new Promise((settle) => probe.close(settle));
   } catch (error) {
     if (error.code !== "EADDRINUSE") throw error;
-    throw new Error(`Port ${port} is taken: end what listens there, or choose other ports; see --help.`, {
+    throw new Error(`Port ${port} is taken: stop the program that listens there, or choose other ports; see --help.`, {
       cause: error,
     });
   }

@@ -8,7 +8,7 @@ export function createBloom(logs: readonly Log[]): Uint8Array {
   const seen = new Set<string>();
   let previous: Log | undefined;
   for (const log of logs) {
-    // Logs of one transaction share objects: comparing them spares a look-up.
+    // Logs of one transaction share objects: comparing references saves a look-up.
     if (log.address !== previous?.address) addToBloom(bloom, log.address, seen);
     let index = 0;
     for (const topic of log.topics) {
@@ -20,7 +20,7 @@ export function createBloom(logs: readonly Log[]): Uint8Array {
   return bloom;
 }
 
-/** The bloom of all logs that the blooms are of. */
+/** The bitwise OR of blooms, which is the bloom of all their logs. */
 export function mergeBlooms(blooms: readonly Uint8Array[]): Uint8Array {
   const [first] = blooms;
   if (first !== undefined && blooms.length === 1) return first;

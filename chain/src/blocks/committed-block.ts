@@ -8,15 +8,15 @@ import { decodeHeader, encodeHeader, type Header } from "./header.ts";
 export interface CommittedTransaction {
   readonly hash: Uint8Array;
   readonly sender: Uint8Array;
-  /** False when the EVM ended it; then it has no logs. */
+  /** False if the execution failed; then there are no logs. */
   readonly isSuccess: boolean;
   readonly gasUsed: bigint;
-  /** Index in the block of its first log; the others follow. */
+  /** Index in the block of the transaction's first log. */
   readonly firstLogIndex: number;
   readonly logs: readonly CommittedLog[];
 }
 
-/** A block that is synced to disk, with all that its transactions logged. */
+/** A block that is synced to disk, with its transactions and their logs. */
 export interface CommittedBlock {
   readonly hash: Uint8Array;
   readonly header: Header;
@@ -24,8 +24,8 @@ export interface CommittedBlock {
 }
 
 /**
- * A block as one buffer, on its way between threads. `receipts` are those of the receipts trie: their logs are encoded already. The buffer
- * shares its memory with nothing, so that it can be handed over.
+ * Encodes a block for another thread. `receipts` are encoded as the receipts trie holds them, so their logs are not encoded again. The result has an
+ * ArrayBuffer of its own, which can be transferred.
  */
 export function encodeCommittedBlock(block: Block, receipts: readonly Uint8Array[]): Uint8Array {
   const transactions = block.executed.map(({ transaction, receipt }, index) => [

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { readCommittedReceipt } from "./committed-receipt.ts";
 import { encodeReceipt, type Receipt } from "./receipt.ts";
 
-/** Words of few values, so that logs repeat each other's, and differ in any byte. */
+/** Words with few possible values, so that logs often repeat a word or differ in one byte of it. */
 function wordOf(length: number): fc.Arbitrary<Uint8Array> {
   return fc
     .record({ fill: fc.constantFrom(0, 1), at: fc.nat({ max: length - 1 }), byte: fc.constantFrom(0, 1, 0xff) })

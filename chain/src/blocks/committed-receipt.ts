@@ -8,16 +8,16 @@ export interface CommittedLog {
   readonly data: Buffer;
 }
 
-/** What the owner needs of a receipt. */
+/** The part of a receipt that the chain's owner needs. */
 export interface CommittedReceipt {
-  /** False when the EVM ended the transaction; then it has no logs. */
+  /** False if the execution failed; then there are no logs. */
   readonly isSuccess: boolean;
   readonly logs: readonly CommittedLog[];
 }
 
 const LIST_PREFIX_MIN = 0xc0;
 
-/** Reads a receipt as its trie holds it, with one object for each log: a block over many topics is mostly logs. */
+/** Reads a receipt of the receipts trie. Creates no RLP items on the way: a block with many topics consists mostly of logs. */
 export function readCommittedReceipt(receipt: Buffer): CommittedReceipt {
   const reader = new RlpReader(receipt);
   // A typed receipt has its type before the list (EIP-2718).
@@ -31,7 +31,7 @@ export function readCommittedReceipt(receipt: Buffer): CommittedReceipt {
   return { isSuccess, logs: readLogs(receipt, reader) };
 }
 
-/** The logs of the list that was read last. */
+/** Reads the logs in the list that the reader entered last. */
 function readLogs(receipt: Buffer, reader: RlpReader): CommittedLog[] {
   const texts = new RepeatedTexts(receipt);
   const logs: CommittedLog[] = [];
@@ -60,7 +60,7 @@ function readTopics(reader: RlpReader, texts: RepeatedTexts): Hex[] {
   return topics;
 }
 
-/** Texts of bytes that mostly are the same from log to log: the registry, the kind of the log, the publisher. */
+/** Hex texts of fields that are mostly the same from log to log: the registry, the kind of the log, the publisher. Keeps the last text of each field. */
 class RepeatedTexts {
   readonly #bytes: Buffer;
   readonly #last: { readonly start: number; readonly end: number; readonly text: Hex }[] = [];
@@ -69,7 +69,7 @@ class RepeatedTexts {
     this.#bytes = bytes;
   }
 
-  /** The text of what a log has in one of its places. */
+  /** The bytes between `start` and `end` as hex. `place` numbers the field within a log. */
   at(place: number, { start, end }: RlpReader): Hex {
     const last = this.#last[place];
     if (last !== undefined && this.#isSame(last, start, end)) return last.text;

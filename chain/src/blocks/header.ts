@@ -1,6 +1,6 @@
 import { decodeRlp, emptyBytes, emptyTrieRoot, encodeRlp, fromInteger, keccak256, toBigint } from "@stele/eth/node";
 
-/** The fields of a Cancun header that differ from block to block; the rest is the same for ever. */
+/** The fields of a Cancun header that differ from block to block; the others are constant. */
 export interface Header {
   readonly parentHash: Uint8Array;
   readonly stateRoot: Uint8Array;
@@ -10,7 +10,7 @@ export interface Header {
   readonly number: bigint;
   readonly gasLimit: bigint;
   readonly gasUsed: bigint;
-  /** Seconds since the epoch; never less than the parent's, and equal within one second. */
+  /** Seconds since the epoch; never less than the parent's, and the same for blocks of one second. */
   readonly timestamp: bigint;
   readonly baseFeePerGas: bigint;
 }
@@ -47,7 +47,7 @@ export function encodeHeader(header: Header): Uint8Array {
 }
 
 export function decodeHeader(encoded: Uint8Array): Header {
-  // Written by encodeHeader alone: a flat list of byte strings.
+  // Only encodeHeader writes these: a flat list of byte strings.
   const items = decodeRlp(encoded) as Uint8Array[];
   const at = (index: number): Uint8Array => {
     const item = items[index];

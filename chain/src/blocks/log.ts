@@ -10,7 +10,7 @@ export interface Log {
 export interface CopiedBytes {
   readonly dataOffset: number;
   readonly length: number;
-  /** Memory with the original, and the place in it. */
+  /** The memory that holds the original bytes, and their offset in it. */
   readonly buffer: ArrayBufferLike;
   readonly byteOffset: number;
 }

@@ -27,19 +27,19 @@ function toHexLogs(logs: readonly { readonly data: Uint8Array }[]): string[] {
 describe("a stored receipt", () => {
   const content = randomBytes(100_000);
   it.each([
-    ["the same bytes", content, content],
-    ["bytes inside a transaction", content, Buffer.concat([randomBytes(300), content, randomBytes(67)])],
+    ["all of it", content, content],
+    ["all of it between other bytes", content, Buffer.concat([randomBytes(300), content, randomBytes(67)])],
     [
-      "a new head and tail",
+      "it without its head and tail",
       Buffer.concat([randomBytes(96), content, Buffer.alloc(31)]),
       Buffer.concat([randomBytes(9), content]),
     ],
     [
-      "one word of length and padding",
+      "it without its length word",
       Buffer.concat([Buffer.alloc(31), Uint8Array.of(9), content]),
       Buffer.concat([content, Buffer.alloc(3)]),
     ],
-  ])("keeps log data that is %s once", (_name, data, raw) => {
+  ])("stores log data once if the transaction contains %s", (_name, data, raw) => {
     const { receipt, encoded, decoded } = store(data, raw);
     expect(encoded.length).toBeLessThan(600);
     expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs(receipt.logs));
@@ -63,10 +63,10 @@ describe("a stored receipt", () => {
   });
 
   it.each([
-    ["of other memory", Buffer.from(randomBytes(200)), 0],
+    ["in other memory", Buffer.from(randomBytes(200)), 0],
     ["before the transaction", undefined, -5],
     ["beyond the end of the transaction", undefined, 150],
-  ])("stores log data whole that is a copy of bytes %s", (_name, other, at) => {
+  ])("stores log data in full if it is a copy of bytes %s", (_name, other, at) => {
     const memory = randomBytes(300);
     const raw = memory.subarray(50, 250);
     const { buffer, byteOffset } = other ?? raw;
@@ -78,9 +78,9 @@ describe("a stored receipt", () => {
   it.each([
     ["empty", Buffer.alloc(0)],
     ["short", randomBytes(100)],
-    ["of another origin", randomBytes(5_000)],
+    ["not from the transaction", randomBytes(5_000)],
     ["all zeros", Buffer.alloc(5_000)],
-  ])("keeps log data that is %s", (_name, data) => {
+  ])("reads back log data that is %s", (_name, data) => {
     const { receipt, decoded } = store(data, Buffer.concat([randomBytes(50), Buffer.alloc(2_000), randomBytes(50)]));
     expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs(receipt.logs));
   });

@@ -3,15 +3,15 @@ import type { CopiedBytes, Log } from "./log.ts";
 import type { Receipt } from "./receipt.ts";
 import { findShared, type SharedBytes } from "./shared-bytes.ts";
 
-/** A receipt as read from the store, with the sender that it spares the recovery of. */
+/** A receipt as read from the store, with the sender, which then need not be recovered from the signature. */
 export interface StoredReceipt {
   readonly receipt: Receipt;
   readonly sender: Uint8Array;
 }
 
 /**
- * A receipt for the store. What a log repeats of its transaction stands there as a place in the transaction, because the
- * bytes of an event come in as input and go out as log data.
+ * Encodes a receipt for the store. Log data that repeats bytes of the transaction is stored as a reference into it: the bytes of an event are both input and
+ * log data.
  */
 export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uint8Array): Uint8Array {
   const data = new LogDataEncoder(raw);
@@ -26,7 +26,7 @@ export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uin
   ]);
 }
 
-/** Encodes the data of one log after another, which mostly stand in the transaction in the same order. */
+/** Encodes the data of one log after another. `#from` is where the last data ended in the transaction, since the next mostly follows it. */
 class LogDataEncoder {
   readonly #raw: Uint8Array;
   #from = 0;

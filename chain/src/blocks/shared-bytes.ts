@@ -9,16 +9,16 @@ export interface SharedBytes {
 /** Shorter data is not worth the search. */
 const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
-/** Compared natively in one go; the last piece byte by byte. */
+/** Bytes of one native comparison; the last piece is compared byte by byte. */
 const STEP_BYTES = 4_096;
-/** As much in front of it is what ABI encoding takes: then nothing longer will be found. */
+/** Most bytes that ABI encoding adds: a run that is shorter than the data by no more than this ends the search. */
 const HEAD_BYTES = 192;
-/** Less is not worth a reference. */
+/** Part of the data that a run must cover to be worth a reference. */
 const PART_MIN = 0.5;
 
 /**
- * Finds a long run of `data` that also stands in `raw`: a probe from inside the data, grown both ways. It is looked for behind `from`
- * first, where the run of the log before ended.
+ * Finds a long run of `data` that `raw` contains: searches for a probe from inside the data and grows the match both ways. Searches first from `from`, where
+ * the previous log's run ended.
  */
 export function findShared(data: Uint8Array, raw: Uint8Array, from = 0): SharedBytes | undefined {
   if (data.length < DATA_BYTES_MIN || raw.length < PROBE_BYTES) return undefined;
@@ -40,8 +40,8 @@ function findFrom(haystack: Buffer, probe: Uint8Array, from: number): number {
 }
 
 /**
- * First where the log of a batch has the length of its events, which stands before them in the transaction too; then at other usual heads
- * of ABI encoding. In content that repeats itself, a later probe is found too early.
+ * Offsets of the probes. First 96: there the log of a batch has the length of its events, which precedes them in the transaction too. Then other usual head
+ * sizes of ABI encoding. In repetitive content, a later probe matches too early.
  */
 function probePlaces(length: number): number[] {
   const last = length - PROBE_BYTES;

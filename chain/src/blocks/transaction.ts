@@ -20,13 +20,13 @@ export interface AccessListEntry {
   readonly slots: readonly Uint8Array[];
 }
 
-/** A signed transaction as it stands in a block. For one without fee market, both fees are its gas price. */
+/** A signed transaction. Without a fee market (types 0 and 1), both fees are its gas price. */
 export interface Transaction {
   readonly type: 0 | 1 | 2;
   readonly hash: Uint8Array;
   readonly raw: Uint8Array;
   readonly sender: Uint8Array;
-  /** Undefined for a legacy transaction that is bound to no chain. */
+  /** Undefined for a legacy transaction without replay protection (EIP-155). */
   readonly chainId: bigint | undefined;
   readonly nonce: bigint;
   readonly maxFeePerGas: bigint;
@@ -53,7 +53,10 @@ const LIST_PREFIX = 0xc0;
 const NONCE_MAX = 2n ** 64n - 2n;
 const UINT256_BYTES = 32;
 
-/** Reads a signed transaction. A known `sender`, from the chain's own store, spares the recovery. */
+/**
+ * Reads a signed transaction. Pass the `sender` if the chain's store has it: recovering it is expensive.
+ * @throws ProviderRpcError if the transaction is invalid.
+ */
 export function parseTransaction(raw: Uint8Array, sender?: Uint8Array): Transaction {
   const first = raw[0];
   if (first === undefined) throw serverError("typed transaction too short");
@@ -170,7 +173,7 @@ class Fields {
     return { r: this.bytes(first + 1), s: this.bytes(first + 2), yParity };
   }
 
-  /** The encoded items before the signature, as they stand in the transaction. */
+  /** The encoded items before the signature, as the transaction has them. */
   unsigned(): Uint8Array {
     const signatureBytes = encodedItems(this.#items.slice(-SIGNATURE_ITEMS)).length;
     const payload = this.#items.length === 0 ? 0 : this.#payloadStart();

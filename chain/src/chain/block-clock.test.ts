@@ -8,7 +8,7 @@ const HOUR = 60 * MINUTE;
 const YEAR = 365 * 24 * HOUR;
 const START = Date.UTC(2030, 0, 1);
 
-/** Clocks that are moved by hand. */
+/** Clocks that a test sets. */
 class GivenClocks {
   #timeOfDay = START;
   #monotonic = 500;
@@ -39,7 +39,7 @@ function create() {
 }
 
 describe("the time for the next block", () => {
-  it("is the time of day while nobody sets it", () => {
+  it("equals the time of day while nobody sets the clock", () => {
     const { clocks, sinceStart } = create();
     clocks.pass(3 * HOUR);
     expect(sinceStart()).toBe(3 * HOUR);
@@ -93,6 +93,6 @@ describe("the time for the next block", () => {
   });
 });
 
-it("counts the time that the machine is suspended: by the clock that starts with the machine", () => {
+it("takes the machine's uptime as monotonic clock, which also counts while the machine is suspended", () => {
   expect(Math.abs(machineClocks.monotonic() - uptime() * SECOND)).toBeLessThan(SECOND);
 });

@@ -5,7 +5,7 @@ import { BLOCK_TIME_STEP_MS_MAX, BLOCK_TIME_STEP_WAIT_MS } from "../limits.ts";
 export interface Clocks {
   /** Since the epoch; may be set, forward and back. */
   timeOfDay(): number;
-  /** Since any moment, also while the machine is suspended; never set. */
+  /** Since a fixed moment, also while the machine is suspended; never set. */
   monotonic(): number;
 }
 
@@ -15,17 +15,17 @@ interface Reading {
   readonly monotonic: number;
 }
 
-/** `performance.now()` stands still while the machine is suspended, and a resumed machine would look like one whose clock was set. */
+/** `performance.now()` stops while the machine is suspended, so the clock of a resumed machine would seem to have been set. */
 export const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: () => uptime() * 1_000 };
 
 /**
- * The time for the next block. A block's time never goes back, so one block made while the clock is wrongly set ten years ahead would keep
- * all that follow there. Therefore a large step forward is believed only after it has lasted. A process that starts believes the clock.
+ * The time for the next block. A block's time never goes back: one block made while the clock is wrongly set ten years ahead would keep all later blocks there.
+ * So a large step forward counts only after it has lasted BLOCK_TIME_STEP_WAIT_MS. A process that starts believes the clock.
  */
 export class BlockClock {
   readonly #clocks: Clocks;
   #agreed: Reading;
-  /** The first reading after a step that is not believed yet. */
+  /** The first reading after a step that does not count yet. */
   #stepped: Reading | undefined;
 
   constructor(clocks = machineClocks) {
@@ -63,7 +63,7 @@ function stepBetween(before: Reading, after: Reading): number {
   return after.timeOfDay - continueTo(after, before);
 }
 
-/** The time of day of a later reading, had it not been set since an earlier one. */
+/** The time of day that a later reading would have if nobody had set the clock since the earlier one. */
 function continueTo({ monotonic }: Reading, earlier: Reading): number {
   return earlier.timeOfDay + monotonic - earlier.monotonic;
 }

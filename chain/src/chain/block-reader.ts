@@ -8,7 +8,7 @@ import { fromPlace, toHashKey } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
 import { readVerifiedBlock } from "./verified-blocks.ts";
 
-/** A transaction with the block that it stands in. */
+/** A transaction with the block that contains it. */
 export interface IncludedTransaction extends ExecutedTransaction {
   readonly head: BlockHead;
   readonly index: number;
@@ -16,7 +16,7 @@ export interface IncludedTransaction extends ExecutedTransaction {
 
 const BLOCK_OVERHEAD_BYTES = 2_048;
 
-/** Reads blocks, and keeps those that were read last in memory. Transactions and receipts from the file are compared with the hashes of their block. */
+/** Reads blocks and caches recently read ones. Compares transactions and receipts from the file with the hashes in their block's header. */
 export class BlockReader {
   readonly #database: ChainDatabase;
   readonly #blocks = new Lru<bigint, Block>({ entriesMax: BLOCK_CACHE_BLOCKS_MAX, weightMax: BLOCK_CACHE_BYTES_MAX });
@@ -55,8 +55,8 @@ export class BlockReader {
   }
 
   /**
-   * The transaction to which an entry of the index of hashes and logs leads; undefined for the entry of a block without one.
-   * @throws BlockDamagedError; ProviderRpcError if its block does not have the entry: then others may be missing.
+   * The transaction at the place of an index entry; undefined if the block is empty.
+   * @throws BlockDamagedError; ProviderRpcError if the block does not have this entry: then the index may lack others.
    */
   readEntry(entry: IndexEntry): IncludedTransaction | undefined {
     const block = this.#readBlockOf(entry);
@@ -70,7 +70,7 @@ export class BlockReader {
     const block = this.findHead(blockNumber) === undefined ? undefined : this.#readBlock(blockNumber);
     if (block !== undefined && hasEntry(block, entry)) return block;
     throw serverError(
-      `the chain's index of hashes and logs is damaged: block ${blockNumber} does not have an entry of it; the next check of the chain derives it anew`,
+      `the chain's index of hashes and logs is damaged: block ${blockNumber} does not have one of its entries; the next check of the chain rebuilds it`,
     );
   }
 

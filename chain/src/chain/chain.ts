@@ -41,24 +41,24 @@ export interface ChainOptions extends ReadOptions {
 export interface ChainListener {
   /** A block is synced to disk; `receipts` are encoded as its receipts trie holds them. */
   blockSealed(block: Block, receipts: readonly Uint8Array[]): void;
-  /** All that waited was tried, whether a block came of it or not. */
+  /** The chain tried all waiting transactions, whether that made a block or not. */
   sealingEnded(): void;
   transactionPooled(transaction: Transaction): void;
-  /** A block could not be written; undefined once blocks are written again. */
+  /** Says why a block cannot be written; undefined once blocks are written again. */
   faultChanged(fault: Error | undefined): void;
-  /** The own interpreter and the EVM disagreed on a transaction. */
+  /** The chain's own interpreter and EthereumJS disagreed on a transaction. */
   mismatchFound(error: Error): void;
-  /** What a block is made from is damaged in the file: none can be made. */
+  /** The state in the file is damaged, so no block can be made. */
   damageFound(error: ChainDamagedError): void;
 }
 
-/** The chain itself: takes transactions, makes blocks of them one after another, and knows the newest. */
+/** The chain itself: accepts transactions, makes one block after another of them, and knows the newest. */
 export class Chain implements ReadableChain {
   readonly options: ChainOptions;
   readonly blocks: BlockReader;
   readonly nodes: NodeStore;
   readonly pool: Pool;
-  /** The comparison of the index of hashes and logs that is under way. */
+  /** The running comparison of the index of hashes and logs with the blocks. */
   #placeCheck: ReturnType<typeof checkPlaces> | undefined;
   readonly #database: ChainDatabase;
   readonly #sealer: Sealer;
@@ -69,9 +69,9 @@ export class Chain implements ReadableChain {
   #fault: Error | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isStopping = false;
-  /** Length of the log at which the next checkpoint is due. A process that was killed leaves a log of any length, so the first is due at once. */
+  /** Length of the write-ahead log, in bytes, at which the next checkpoint is due. A killed process leaves a log of any length, so the first is due at once. */
   #checkpointAt = 0;
-  /** Whether somebody copies the file, so that new blocks stay in the log. */
+  /** True while somebody copies the file: new blocks then stay in the log. */
   #isFileHeld = false;
 
   private constructor(parts: ChainDependencies, head: BlockHead) {
@@ -103,7 +103,10 @@ export class Chain implements ReadableChain {
     return this.#head;
   }
 
-  /** Takes a signed transaction into the pool, from where the next block takes it. Answers its hash. */
+  /**
+   * Adds a signed transaction to the pool for the next block. Returns its hash.
+   * @throws ProviderRpcError if the chain does not accept it.
+   */
   submit(raw: Uint8Array): Hex {
     if (this.#isStopping) throw serverError("the chain is stopping");
     if (this.#fault !== undefined) throw serverError(`no block can be written: ${this.#fault.message}`);
@@ -151,7 +154,7 @@ export class Chain implements ReadableChain {
     return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
-  /** See {@link checkPlaces}: one step of a comparison, or the first of another. */
+  /** One step of {@link checkPlaces}; `isFirst` starts over. */
   checkPlaces(isFirst: boolean): CheckedPlaces {
     if (isFirst || this.#placeCheck === undefined) this.#placeCheck = checkPlaces(this.#database);
     const step = this.#placeCheck.next();
@@ -160,7 +163,7 @@ export class Chain implements ReadableChain {
     return { isMore: false, entries: 0, ...step.value };
   }
 
-  /** See {@link checkState}. What is damaged and still in memory is written again. */
+  /** See {@link checkState}. Rewrites damaged nodes and code that are still in memory. */
   checkState(from: StatePlace | undefined): CheckedState {
     const { stateRoot: root } = this.#head.header;
     const source = new CheckedSource(this.#database);
@@ -175,7 +178,7 @@ export class Chain implements ReadableChain {
     return checkState(parts, from, CHECKED_NODES_MAX);
   }
 
-  /** Returns whether it is written. */
+  /** Returns whether the bytes were written. */
   #repair(bytes: Uint8Array | undefined, write: (bytes: Uint8Array) => void): boolean {
     if (bytes === undefined) return false;
     try {
@@ -193,7 +196,7 @@ export class Chain implements ReadableChain {
   }
 
   /**
-   * Brings all blocks into the file, which then stays as it is until {@link releaseFile}: new ones go to the log only. Returns false, and holds nothing,
+   * Writes all blocks into the file and keeps it unchanged until {@link releaseFile}: new blocks go to the log only. Returns false, and does not hold the file,
    * while a reader needs the log.
    */
   holdFile(): boolean {
@@ -214,12 +217,12 @@ export class Chain implements ReadableChain {
     this.#database.close(options);
   }
 
-  /** Waits for the messages that are already here, so that all waiting transactions go into one block. */
+  /** Lets messages that have already arrived be handled first, so that all waiting transactions go into one block. */
   async #sealLater(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const isMore = await this.#sealBlock().catch((error: unknown) => {
       if (error instanceof ChainDamagedError) this.#listener.damageFound(error);
-      else if (isPassingFault(error)) this.#stumble(error instanceof Error ? error : new Error(String(error)));
+      else if (isPassingFault(error)) this.#retryLater(error instanceof Error ? error : new Error(String(error)));
       else throw error;
       return false;
     });
@@ -227,7 +230,7 @@ export class Chain implements ReadableChain {
     this.#sealing = isMore && !this.#isStopping ? this.#sealLater() : undefined;
   }
 
-  /** Whether another block can follow at once. */
+  /** Returns whether another block can follow at once. */
   async #sealBlock(): Promise<boolean> {
     const sealed = await this.#sealer.seal({
       parent: this.#head,
@@ -242,7 +245,7 @@ export class Chain implements ReadableChain {
       if (this.#database.unsavedBytes >= this.options.unsavedBytesMax) this.#database.save();
       this.#database.commitBlock(sealed);
     } catch (error) {
-      this.#stumble(error instanceof Error ? error : new Error(String(error)));
+      this.#retryLater(error instanceof Error ? error : new Error(String(error)));
       return false;
     }
     this.nodes.apply(sealed.block.header.number, sealed);
@@ -259,7 +262,7 @@ export class Chain implements ReadableChain {
   }
 
   /** Nothing of the block was written or announced: its transactions wait in the pool for the next try. */
-  #stumble(error: Error): void {
+  #retryLater(error: Error): void {
     this.#setFault(error);
     this.#retry = setTimeout(() => {
       this.#sealing ??= this.#sealLater();
@@ -271,7 +274,7 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  /** A reader may need the end of the log; then it goes on growing, and is tried again when it is half as long again. */
+  /** While a reader needs the end of the log, the log keeps growing; the next try follows after LOG_BYTES_MAX / 2 more bytes. */
   #checkpointWhenLarge(): void {
     const bytes = this.#database.logBytes;
     if (this.#isFileHeld || bytes < this.#checkpointAt) return;

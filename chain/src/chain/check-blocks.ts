@@ -3,7 +3,7 @@ import type { ChainDatabase } from "../storage/chain-database.ts";
 import { isReadFault } from "../storage/passing-fault.ts";
 import { BlockDamagedError, readVerifiedBlocks } from "./verified-blocks.ts";
 
-/** Holds blocks against their hashes, as many as have `bytesMax` bytes, and goes on behind those that do not fit. */
+/** Compares blocks with their hashes until they amount to `bytesMax` bytes. Continues after a damaged block. */
 export function checkBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): CheckedBlocks {
   const damaged: DamagedBlock[] = [];
   let number = from;
@@ -17,7 +17,10 @@ export function checkBlocks(database: ChainDatabase, { from, to, bytesMax }: Blo
   return { upTo: Number(number) - 1, damaged };
 }
 
-/** A block that the disk does not give is as good as damaged while that lasts. @throws any other error. */
+/**
+ * A block that cannot be read counts as damaged.
+ * @throws any other error.
+ */
 function reasonOf(number: bigint, error: unknown): string {
   if (error instanceof BlockDamagedError) return error.message;
   if (isReadFault(error)) return `Block ${number} of the chain cannot be read: ${error.message}.`;

@@ -16,7 +16,7 @@ let folder: string;
 let file: string;
 const hashes: unknown[] = [];
 
-/** Each block is saved at once, so that its entries stand in the table. */
+/** Saves the index entries of each block into their table at once. */
 function start(path: string): Promise<EmbeddedChain> {
   return startEmbeddedChain({ file: path, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 1 });
 }
@@ -55,7 +55,7 @@ async function check(chain: EmbeddedChain): Promise<boolean> {
   return step.isDamaged;
 }
 
-/** A copy of the chain after a change of its file. */
+/** A copy of the chain's file with a change. */
 function damaged(change: (sqlite: DatabaseSyncInstance) => void): string {
   const copy = join(folder, `copy-${Math.random()}.db`);
   copyFileSync(file, copy);
@@ -70,7 +70,7 @@ function flipSql(column: string, bit: number): string {
   return `UPDATE OR REPLACE places SET ${column} = ${flipped} WHERE place = 20 << 20`;
 }
 
-it("finds no damage in a chain that has none", async () => {
+it("finds no damage in an undamaged index", async () => {
   await using chain = await start(damaged(() => undefined));
   expect(await check(chain)).toBe(false);
   expect(await countFound(chain)).toEqual(everything);
@@ -82,7 +82,7 @@ it.each([
   ["a place too many", "INSERT INTO places (key, place) VALUES (1, 2)"],
   ...[0, 20, 24, 42].map((bit) => [`bit ${bit} of a place flipped`, flipSql("place", bit)]),
   ...[0, 17, 31, 32, 47].map((bit) => [`bit ${bit} of a key flipped`, flipSql("key", bit)]),
-])("derives the index anew after damage: %s", async (_, statement) => {
+])("rebuilds the index after damage: %s", async (_, statement) => {
   await using chain = await start(damaged((sqlite) => sqlite.exec(statement ?? "")));
   expect(await check(chain)).toBe(true);
   expect(await countFound(chain)).toEqual(everything);
@@ -90,9 +90,9 @@ it.each([
 });
 
 it.each([
-  ["another transaction of its block", 0],
+  ["a transaction that its block does not have", 0],
   ["a block that the chain does not have", 30],
-])("refuses what an entry of the index leads to, and not to %s", async (_, bit) => {
+])("refuses a read whose index entry points to %s", async (_, bit) => {
   await using chain = await start(damaged((sqlite) => sqlite.exec(flipSql("place", bit))));
   const refused = /index of hashes and logs is damaged/;
   const logs = [{ address, fromBlock: "0x1", toBlock: "latest" }];
@@ -103,9 +103,9 @@ it.each([
   expect(await countFound(chain)).toEqual(everything);
 });
 
-/** The rows stand at the end of the page. Their order, by which the database searches, is then wrong, or the page cannot be read. */
+/** The rows are at the end of the page. A flipped bit breaks their order, by which the database searches, or makes the page unreadable. */
 it.each([8, 9, 100, 333, 1_000, 1_001, 1_500])(
-  "finds everything after a bit flipped %i bytes before the end of the page",
+  "rebuilds the index after a bit flip %i bytes before the end of its root page",
   async (before) => {
     const copy = damaged(() => undefined);
     const sqlite = new DatabaseSync(copy, { readOnly: true });

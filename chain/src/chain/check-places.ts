@@ -11,7 +11,7 @@ const ROWS_PER_STEP = 2_000;
 
 type Steps<Result> = Generator<number, Result>;
 
-/** A sum over entries that does not depend on their order. Two sums of different entries differ, but for one case in 2^52. */
+/** A sum over entries that does not depend on their order. Sums over different entries are equal in one case of 2^52. */
 class EntrySum {
   #low = 0;
   #high = 0;
@@ -37,25 +37,24 @@ function mix(value: number): number {
 }
 
 /**
- * Compares the index of hashes and logs (the table `places`) with the blocks that it follows from, and derives it anew if it differs: a changed row also
- * hides others, since the database searches by order. Yields after each short step with the number of entries that it looked at. Nothing follows from a
- * damaged block, so the comparison ends there: the check of the blocks reports it.
+ * Compares the index of hashes and logs (the table `places`) with the blocks and rebuilds it if it differs: a changed row also hides others, since the database
+ * searches by order. Yields the number of entries that each short step read. Ends without a finding at a damaged block, which the check of the blocks reports.
  */
 export function* checkPlaces(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
   try {
-    return yield* compareAndDerive(database);
+    return yield* compareAndRebuild(database);
   } catch (error) {
     if (!(error instanceof BlockDamagedError)) throw error;
     return { isDamaged: false };
   }
 }
 
-function* compareAndDerive(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
+function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
   const upTo = database.savedUpTo;
   const expected = yield* sumOfBlocks(database, upTo);
   const found = yield* sumOfRows(database, upTo);
   if (found?.equals(expected) === true) return { isDamaged: false };
-  yield* deriveAnew(database);
+  yield* rebuild(database);
   return { isDamaged: true };
 }
 
@@ -78,7 +77,7 @@ function* sumOfBlocks(database: ChainDatabase, upTo: number): Steps<EntrySum> {
   return sum;
 }
 
-/** Undefined if the rows are out of order, or cannot be read. Later blocks are saved meanwhile: their rows do not count. */
+/** Undefined if the rows are out of order or cannot be read. Skips rows of blocks after `upTo`, which may be saved meanwhile. */
 function* sumOfRows(database: ChainDatabase, upTo: number): Steps<EntrySum | undefined> {
   const sum = new EntrySum();
   for (let after = { key: -1, place: 0 }, isMore = true; isMore; ) {
@@ -95,8 +94,8 @@ function* sumOfRows(database: ChainDatabase, upTo: number): Steps<EntrySum | und
   return sum;
 }
 
-/** The new table takes the place of the old one in the step that brings it up to the newest saved block. */
-function* deriveAnew(database: ChainDatabase): Steps<void> {
+/** Builds a new table. The step that reaches the newest saved block replaces the old table with it. */
+function* rebuild(database: ChainDatabase): Steps<void> {
   database.beginPlaces();
   for (let number = 0; ; ) {
     const upTo = Math.min(number + BLOCKS_PER_STEP - 1, database.savedUpTo);

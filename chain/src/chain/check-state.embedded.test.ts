@@ -11,11 +11,11 @@ import { ChainDatabase } from "../storage/chain-database.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 import { checkState } from "./check-state.ts";
 
-/** Creation code of a contract that writes each slot from one number up to before another, its own number into it. */
+/** Creation code of a contract: a call with a and b stores each number from a to b - 1 in the slot of that number. */
 const SLOT_WRITER: Hex = "0x60188060095f395ff36020355f355b818110156016578080556001016005565b00";
 const contracts = [0, 1].map((nonce) => getContractAddress({ from: SIGNER.address, nonce: BigInt(nonce) }));
 const slotsTotal = 300;
-/** The fewest that a step may read. */
+/** Fewest nodes that `checkState` lets a step read. */
 const nodesMax = 129;
 
 let folder: string;
@@ -80,7 +80,7 @@ describe("a check of the state", () => {
     return steps;
   }
 
-  it("takes several steps through a state that is whole, and reads every node", () => {
+  it("reads every node of an undamaged state in several steps", () => {
     const steps = checkAll();
     const { count } = sqlite.prepare("SELECT count(*) AS count FROM nodes").get() as { count: number };
     expect(damagedIn(steps)).toEqual([]);
@@ -90,7 +90,7 @@ describe("a check of the state", () => {
 
   it.each([
     ["nodes", "key", "node", 1],
-    // Both contracts have it.
+    // Both contracts have this code.
     ["codes", "hash", "code", 2],
   ])("finds a flipped bit in any row of %s", (...[table, key, bytes, timesSeen]) => {
     const rows = sqlite.prepare(`SELECT ${key} AS at, ${bytes} AS bytes FROM ${table}`).all() as {
@@ -121,7 +121,7 @@ describe("a check of the state", () => {
   });
 });
 
-it("a running chain writes a damaged node and a damaged code again that it has in memory, and no other", async () => {
+it("rewrites the damaged node and code that a running chain has in memory, and leaves another node damaged", async () => {
   const copy = join(folder, "running.db");
   copyFileSync(file, copy);
   await using chain = await start(copy);
@@ -129,7 +129,7 @@ it("a running chain writes a damaged node and a damaged code again that it has i
   await chain.request({ method: "eth_getCode", params: [contracts[0], "latest"] });
   const sqlite = new DatabaseSync(copy);
   sqlite.exec("PRAGMA busy_timeout = 5000");
-  // The roots of the storage of both contracts, and the code of both. Memory has one of the roots.
+  // Damages the storage roots of both contracts, and their common code. Only one of the roots is in memory.
   sqlite.exec("UPDATE nodes SET node = CAST(node || x'00' AS BLOB) WHERE length(key) = 33");
   sqlite.exec("UPDATE codes SET code = CAST(code || x'00' AS BLOB)");
   sqlite.close();

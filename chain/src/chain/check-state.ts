@@ -13,26 +13,27 @@ import { decodeAccount, EMPTY_CODE_HASH } from "../state/account.ts";
 import { accountNodeKey, type StateSource, storageNodeKey } from "../state/state-view.ts";
 
 export interface StateCheckOptions {
-  /** Reads from the file, and compares with hashes. */
+  /** Reads from the file and compares with hashes. */
   readonly source: StateSource;
   /** Root of the newest state. */
   readonly root: Uint8Array;
-  /** Writes a node or a code again that is still in memory. Returns whether the file has it then. */
+  /** Rewrites a node that is still in memory. Returns whether the file now has it. */
   readonly repairNode: (key: string, hash: Uint8Array) => boolean;
+  /** The same for the code of a contract. */
   readonly repairCode: (hash: Uint8Array) => boolean;
 }
 
 const START: StatePlace = { account: "", slot: "" };
 
 /**
- * Compares nodes and code of the newest state with their hashes: `nodesMax` of them, from a place on, in the order of their paths. Each call begins at
- * the root, so that blocks may be made between two calls. `nodesMax` must be more than the nodes on one path, 128.
+ * Compares up to `nodesMax` nodes and codes of the newest state with their hashes, in the order of their paths, starting at `from`. Each call walks down from
+ * the root, so that blocks may be made between two calls. `nodesMax` must exceed the most nodes on one path, 128.
  */
 export function checkState(options: StateCheckOptions, from: StatePlace | undefined, nodesMax: number): CheckedState {
   return new StateCheck(options, from ?? START, nodesMax).run();
 }
 
-/** A trie of the state: where the walk begins in it, and where its nodes are. */
+/** A trie of the state: where the walk begins in it, and how to find its nodes. */
 interface Trie {
   readonly from: string;
   keyOf(path: string): string;
@@ -66,7 +67,7 @@ class StateCheck {
     return { next: this.#next, nodes: this.#nodes, damaged: this.#damaged, mended: this.#mended };
   }
 
-  /** Returns false when `nodesMax` nodes are read. Paths before the place at which this began are left out. */
+  /** Returns false once `nodesMax` nodes are read. Skips paths before `trie.from`. */
   #walk(node: ChildNode, path: string, trie: Trie): boolean {
     if (path < trie.from && !trie.from.startsWith(path)) return true;
     if (node.kind === "hash") return this.#walkStored(node.hash, path, trie);
@@ -119,7 +120,7 @@ class StateCheck {
     });
   }
 
-  /** Undefined for what is damaged and stays so. */
+  /** Undefined if the data is damaged and cannot be repaired. */
   #read<Result>(read: () => Result, repair: () => boolean): Result | undefined {
     try {
       return read();
@@ -135,7 +136,7 @@ class StateCheck {
   }
 }
 
-/** Two half-bytes of a path in each. */
+/** Packs two nibbles of a path into each byte. */
 function toBytes(path: string): Uint8Array {
   const nibbles = Buffer.from(path, "latin1");
   return Uint8Array.from(

@@ -3,14 +3,14 @@ import type { BlockMending, KnownTransaction } from "../messages.ts";
 import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
-/** Most bytes before a transaction's data: its other fields come first, and lengths. */
+/** Most bytes before a transaction's data: the other fields and lengths. */
 const FIELDS_BYTES_MAX = 160;
-/** Longest stored receipt in which a part is looked for: one that repeats much refers to the transaction instead. */
+/** Longest stored receipt that is searched, in bytes. A receipt that repeats more data refers to the transaction instead. */
 const RECEIPT_BYTES_MAX = 65_536;
 
 /**
- * Puts what is known of a block's transactions in the place of what the file has. Written only when the whole block fits its hashes then, so
- * that a wrong guess does no harm: answers whether it does.
+ * Replaces damaged bytes of a block with what is known of its transactions. Writes only if the whole block then matches its hashes, so that a wrong guess does no
+ * harm. Returns whether it wrote.
  */
 export function mendBlock(database: ChainDatabase, { number, transactions }: BlockMending): boolean {
   return database.tryChange(() => {
@@ -48,7 +48,7 @@ function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array 
   return undefined;
 }
 
-/** A short part stands there as it is, and then is put where the most bytes of it are. */
+/** The receipt contains short parts literally. A part that is missing replaces the bytes that are most like it. */
 function mendReceipt(receipt: Uint8Array, { logged }: KnownTransaction): Uint8Array {
   const mended = Buffer.from(receipt);
   if (mended.length > RECEIPT_BYTES_MAX) return mended;
@@ -59,7 +59,7 @@ function mendReceipt(receipt: Uint8Array, { logged }: KnownTransaction): Uint8Ar
   return mended;
 }
 
-/** Where at least half of the bytes are the same. */
+/** The offset where the most bytes are the same, at least half of them. */
 function findLikest(bytes: Uint8Array, part: Uint8Array): number | undefined {
   let likest: number | undefined;
   let most = part.length / 2;

@@ -10,8 +10,8 @@ import { checkHead } from "./check-head.ts";
 const ifDamaged = "if that did not change, the file is damaged: restore it from a backup.";
 
 /**
- * Opens the chain's file and makes its tables where it is new. Refuses a file that belongs to another chain, or has lost blocks that its head file
- * knows.
+ * Opens the chain's file, and creates its tables if it is new.
+ * @throws ChainFileError if the file belongs to another chain, or lacks blocks that its head file knows.
  */
 export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
   const database = await openTables(settings);

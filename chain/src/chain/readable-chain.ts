@@ -11,16 +11,16 @@ export interface ReadOptions {
   readonly callTimeMsMax: number;
 }
 
-/** What the methods that only read need of a chain: the chain itself, or a snapshot of its file. */
+/** The part of a chain that read-only methods need: of the chain itself, or of a snapshot of its file. */
 export interface ReadableChain {
   readonly options: ReadOptions;
   readonly head: BlockHead;
   readonly blocks: BlockReader;
   /** The state after a block; undefined when it is no longer kept. */
   findState(blockNumber: bigint): StateView | undefined | Promise<StateView | undefined>;
-  /** Transactions in [from, to) with a log under an index key, in order. */
+  /** Places, in order, of the transactions in [from, to) that have a log under an index key. */
   readLogPlaces(key: number, from: Place, to: Place): Place[];
   findPending(hash: string): Transaction | undefined;
-  /** The nonce after the newest state and the transactions that wait without a gap. */
+  /** The account's nonce in the newest state, plus its waiting transactions up to the first nonce gap. */
   nextNonce(address: Uint8Array): bigint;
 }

@@ -27,11 +27,11 @@ export interface SealRequest {
 export interface SealedBlock extends BlockCommit, AppliedChanges {
   /** The receipts as their trie holds them. */
   readonly receipts: readonly Uint8Array[];
-  /** Candidates that cannot run any more, with what is wrong. */
+  /** Candidates that can no longer run. */
   readonly dropped: readonly Transaction[];
 }
 
-/** Makes one block of the candidates that fit; undefined when none of them could run. */
+/** Makes one block of the candidates that fit, and none if no candidate can run. */
 export class Sealer {
   readonly #executor: Executor;
   readonly #state: ExecutionState;

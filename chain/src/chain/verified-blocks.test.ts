@@ -39,7 +39,7 @@ it("distinguishes a temporarily unreadable file from a damaged one", () => {
   }
 });
 
-it("names a block that the disk does not give, and goes on behind it", () => {
+it("reports a block that the disk cannot read, and continues with the next", () => {
   const sqlite = new DatabaseSync(":memory:");
   try {
     sqlite.exec(SCHEMA);
@@ -49,8 +49,8 @@ it("names a block that the disk does not give, and goes on behind it", () => {
       upTo: 2,
       damaged: [
         "0: Block 0 of the chain cannot be read: disk I/O error.",
-        "1: Block 1 of the chain cannot be read: disk I/O error.", // Its parent's hash is of block 0.
-        "2: Block 1 of the chain is damaged: its header is missing, or that of another.",
+        "1: Block 1 of the chain cannot be read: disk I/O error.", // The check reads block 0 for the parent hash.
+        "2: Block 1 of the chain is damaged: its header is missing or another block's.",
       ],
     });
   } finally {
@@ -58,7 +58,7 @@ it("names a block that the disk does not give, and goes on behind it", () => {
   }
 });
 
-/** A disk with one bad sector, where the first block is. */
+/** A disk with a bad sector under block 0. */
 class FailingDisk extends ChainDatabase {
   override findBlockHead(number: bigint): BlockHead | undefined {
     if (number === 0n) throw new Error("disk I/O error");

@@ -7,7 +7,7 @@ import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
 
-/** A block in the file is not what its hashes say. */
+/** A block in the file does not match its hashes. */
 export class BlockDamagedError extends ChainDamagedError {
   constructor(number: bigint, what: string, cause?: unknown) {
     super(`Block ${number} of the chain is damaged: ${what}.`, cause);
@@ -16,9 +16,8 @@ export class BlockDamagedError extends ChainDamagedError {
 }
 
 /**
- * Reads blocks as they are handed over (see `encodeCommittedBlock`), and holds each against its hashes: its header names the hash of the block
- * before, and the roots of its transactions and receipts.
- * @throws BlockDamagedError for the first that is not what they say, or cannot be read.
+ * Reads blocks, encoded by `encodeCommittedBlock`, and compares each with its hashes: of its parent, its transactions and its receipts.
+ * @throws BlockDamagedError for the first block that does not match or is malformed.
  */
 export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];
@@ -39,7 +38,7 @@ export function readVerifiedBlock(database: ChainDatabase, number: bigint): Bloc
   const { block } = reading(number, () => readBlock(database, number, undefined));
   const next = reading(number + 1n, () => database.findBlockHead(number + 1n));
   if (next !== undefined && !isSameBytes(next.header.parentHash, block.hash)) {
-    throw new BlockDamagedError(number, "its hash is not the parent hash in the next header, or that one is damaged");
+    throw new BlockDamagedError(number, "its hash is not the next header's parent hash, or that header is damaged");
   }
   return block;
 }
@@ -48,7 +47,7 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
   const head = readHead(database, number);
   const { parentHash, transactionsRoot, receiptsRoot } = head.header;
   if (before !== undefined && !isSameBytes(parentHash, before.hash)) {
-    throw new BlockDamagedError(number, "its parent is not the block before it, or that one is damaged");
+    throw new BlockDamagedError(number, "its parent is not the block before it, or the block before it is damaged");
   }
   const executed = database.readExecuted(number);
   const receipts = executed.map(({ transaction, receipt }) => encodeReceipt(receipt, transaction.type));
@@ -64,11 +63,11 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
 
 function readHead(database: ChainDatabase, number: bigint): BlockHead {
   const head = database.findBlockHead(number);
-  if (head?.header.number !== number) throw new BlockDamagedError(number, "its header is missing, or that of another");
+  if (head?.header.number !== number) throw new BlockDamagedError(number, "its header is missing or another block's");
   return head;
 }
 
-/** Whatever fails while a stored block is read, and would fail again, is damage: it was written whole. */
+/** Any permanent failure to read a stored block is damage, since blocks are written whole. */
 function reading<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();

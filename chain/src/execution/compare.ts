@@ -7,7 +7,7 @@ import type { Plan } from "./interpreter/own-execution.ts";
 
 export interface Comparison {
   readonly plan: Plan;
-  /** What the EVM made of the same message. */
+  /** The EVM's execution of the same message. */
   readonly execution: Execution;
   /** What earlier transactions of the block stored in the plan's contract. */
   readonly before: ReadonlyMap<string, Uint8Array>;

@@ -2,12 +2,12 @@ import type { EVMOpts } from "@ethereumjs/evm";
 import { serverError } from "../rpc-error.ts";
 
 const JUMPDEST = 0x5b;
-/** The clock is read once in so many landings. */
+/** JUMPDESTs between two readings of the clock. */
 const LANDINGS_PER_CHECK = 1_024;
 
 type CustomOpcode = NonNullable<EVMOpts["customOpcodes"]>[number];
 
-/** Ends calls that run too long. Every loop lands on a JUMPDEST, so the clock is looked at there. */
+/** Ends calls that run too long. Every loop passes a JUMPDEST, so that instruction checks the deadline. */
 export class Deadline {
   readonly #timeMsMax: number;
   #endsAt = Number.POSITIVE_INFINITY;
@@ -22,7 +22,7 @@ export class Deadline {
     this.#landings = 0;
   }
 
-  /** The JUMPDEST instruction, which does nothing, with the look at the clock. */
+  /** The JUMPDEST instruction, which otherwise does nothing, with a check of the deadline. */
   opcode(): CustomOpcode {
     return { opcode: JUMPDEST, opcodeName: "JUMPDEST", baseFee: 1, logicFunction: () => this.#check() };
   }

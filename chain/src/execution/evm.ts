@@ -12,18 +12,18 @@ export type BlockHashReader = (blockNumber: bigint) => Uint8Array;
 /** The block context of the EVM. */
 export type EvmBlock = ReturnType<typeof toEvmBlock>;
 
-/** Needs a trusted setup that this chain has no use for; without it the address is an ordinary empty one. */
+/** The point evaluation precompile needs a trusted setup that this chain does not use. Without the precompile, this is an ordinary empty address. */
 const POINT_EVALUATION_ADDRESS = new Address(Buffer.from("000000000000000000000000000000000000000a", "hex"));
 
 export interface EvmOptions {
   readonly chainId: number;
   readonly state: ExecutionState;
   readonly readBlockHash: BlockHashReader;
-  /** For calls, which anyone may make; a block has its gas limit. */
+  /** For calls, which anyone may make; the gas limit bounds a block. */
   readonly deadline?: Deadline;
 }
 
-/** An EVM of the Cancun hardfork whose hashing and recovery are native. */
+/** An EVM of the Cancun hardfork with native hashing and signature recovery. */
 export async function createChainEvm({ chainId, state, readBlockHash, deadline }: EvmOptions): Promise<EVM> {
   const common = createCustomCommon({ chainId, name: "stele" }, Mainnet, {
     hardfork: Hardfork.Cancun,
@@ -39,7 +39,7 @@ export async function createChainEvm({ chainId, state, readBlockHash, deadline }
 
 type Ecrecover = NonNullable<CustomCrypto["ecrecover"]>;
 
-/** The ECRECOVER precompile lets only v = 27 and 28 through. */
+/** The ECRECOVER precompile passes only v = 27 and 28. */
 function recoverForPrecompile(...[digest, v, r, s]: Parameters<Ecrecover>): Uint8Array {
   return recoverPublicKey(digest, { r, s, yParity: Number(v - 27n) });
 }

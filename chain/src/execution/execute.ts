@@ -6,7 +6,7 @@ import type { Log } from "../blocks/log.ts";
 import type { AccessListEntry } from "../blocks/transaction.ts";
 import type { EvmBlock } from "./evm.ts";
 
-/** What runs: a transaction of a block, or a call that leaves no trace. */
+/** A transaction of a block, or a call whose changes are discarded. */
 export interface Message {
   readonly from: Uint8Array;
   readonly to: Uint8Array | undefined;
@@ -15,7 +15,7 @@ export interface Message {
   readonly value: bigint;
   readonly data: Uint8Array;
   readonly accessList: readonly AccessListEntry[];
-  /** What it costs before anything runs. */
+  /** Gas that the message costs before any code runs. */
   readonly intrinsicGas: bigint;
 }
 
@@ -23,11 +23,11 @@ export interface Execution {
   readonly gasUsed: bigint;
   readonly logs: readonly Log[];
   readonly output: Uint8Array;
-  /** The EVM's word for what went wrong; undefined on success. */
+  /** The EVM's error text; undefined on success. */
   readonly failure: string | undefined;
 }
 
-/** A fifth of the gas used may be given back (EIP-3529). */
+/** At most a fifth of the gas used is refunded (EIP-3529). */
 const REFUND_QUOTIENT = 5n;
 
 /** Runs a message on the state of `evm`. The caller has checked nonce, balance and intrinsic gas. */
@@ -96,7 +96,7 @@ async function run(evm: EVM, message: Message, block: EvmBlock): Promise<Executi
   };
 }
 
-/** How much of the gas that was spent is given back. */
+/** The gas refund: `refund`, but at most the part of `spent` that EIP-3529 allows. */
 export function refundOf(spent: bigint, refund: bigint): bigint {
   const refundMax = spent / REFUND_QUOTIENT;
   return refund < refundMax ? refund : refundMax;
@@ -107,7 +107,7 @@ interface Destroyed {
   readonly createdAddresses?: ReadonlySet<string>;
 }
 
-/** Only a contract made in the same transaction goes away (EIP-6780). */
+/** Deletes destroyed contracts, but only those that the same transaction created (EIP-6780). */
 async function deleteDestroyed(evm: EVM, { selfdestruct, createdAddresses }: Destroyed): Promise<void> {
   for (const address of selfdestruct?.keys() ?? []) {
     if (createdAddresses?.has(address) !== true) continue;
@@ -122,7 +122,7 @@ interface Settlement {
   readonly gasUsed: bigint;
 }
 
-/** Gives back what was not used; the tip goes to the coinbase, the base fee to nobody. */
+/** Refunds unused gas. The tip goes to the coinbase, and the base fee is burned. */
 async function settle(evm: EVM, { message, caller, block, gasUsed }: Settlement): Promise<void> {
   await credit(evm, caller, (message.gasLimit - gasUsed) * message.gasPrice);
   const tip = message.gasPrice - block.header.baseFeePerGas;

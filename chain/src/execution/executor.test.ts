@@ -23,7 +23,7 @@ const message: Message = {
   intrinsicGas: 21_000n,
 };
 
-/** Makes a contract of the proxy's kind at the salt that the input holds. */
+/** Creates a minimal proxy with the salt in the input. */
 const CREATE = Buffer.from(
   `7f3d602d80600a3d3981f3363d3d373d3d3d363d73${"be".repeat(12)}5f527f${"be".repeat(8)}5af43d82803e903d91602b57fd5bf3${"00".repeat(9)}6020525f3560375f5ff5`,
   "hex",
@@ -47,7 +47,7 @@ async function createWorld(options: {
   return { executor, mismatches, stored, state, view };
 }
 
-it("keeps the EVM's result when the own interpreter's differs, and runs the EVM from then on", async () => {
+it("keeps the EVM's result when the chain's interpreter differs, and runs the EVM from then on", async () => {
   const { executor, mismatches, stored } = await createWorld({ chainId: 1, evmChainId: 2, checkInterval: 1_000 });
   await executor.execute(message, block);
   expect(mismatches).toEqual([expect.stringContaining("disagrees with the EVM on slot 0x0000")]);
@@ -57,7 +57,7 @@ it("keeps the EVM's result when the own interpreter's differs, and runs the EVM 
   expect(mismatches).toHaveLength(1);
 });
 
-it("leaves the accounts as the EVM does, checked or not", async () => {
+it("changes accounts as the EVM does, with and without checks", async () => {
   const worlds = await Promise.all(
     [1, 1_000].map((checkInterval) => createWorld({ chainId: 1, evmChainId: 1, checkInterval })),
   );

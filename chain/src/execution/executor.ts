@@ -16,13 +16,13 @@ export interface ExecutorOptions {
   readonly state: ExecutionState;
   /** The registry whose `publish` is executed without interpreting it; undefined for none. */
   readonly registryCode?: RegistryCode | undefined;
-  /** The EVM also runs one in so many transactions that this chain runs by its own code. */
+  /** The EVM repeats one in this many of the transactions that the chain's own code runs. */
   readonly checkInterval: number;
-  /** The own code and the EVM disagreed. The EVM's result counts, and the own code is off from here on. */
+  /** The chain's own code and the EVM disagreed. The EVM's result counts, and the EVM runs everything from here on. */
   readonly onMismatch: (error: Error) => void;
 }
 
-/** Own code that runs some messages instead of the EVM. */
+/** Code of the chain that runs some messages instead of the EVM. */
 interface Planner {
   plan(message: Message, block: EvmBlock): Plan | undefined;
 }
@@ -33,7 +33,7 @@ interface CheckedPlanner {
   untilCheck: number;
 }
 
-/** Runs the transactions of blocks: by own code where it can, by the EVM otherwise. */
+/** Runs the transactions of blocks: with the chain's own code where possible, otherwise with the EVM. */
 export class Executor {
   readonly #options: ExecutorOptions;
   /** The fastest first. */
@@ -47,7 +47,7 @@ export class Executor {
     this.#planners = [...registry, new OwnExecution(chainId, state)].map((planner) => ({ planner, untilCheck: 1 }));
   }
 
-  /** As `execute`. */
+  /** Runs a message. The caller has checked nonce, balance and intrinsic gas. */
   execute(message: Message, block: EvmBlock): Execution | Promise<Execution> {
     for (const checked of this.#planners) {
       const plan = checked.planner.plan(message, block);

@@ -19,7 +19,7 @@ const PANICS: Readonly<Record<number, string>> = {
   0x51: "uninitialized function",
 };
 
-/** What `Error(string)` or `Panic(uint256)` says, with ": " before it; empty for any other output. */
+/** The message of `Error(string)` or `Panic(uint256)`, with ": " before it; empty for any other output. */
 export function describeRevert(output: Uint8Array): string {
   const selector = toHex(output.subarray(0, SELECTOR_BYTES));
   const body = output.subarray(SELECTOR_BYTES);

@@ -11,7 +11,7 @@ import { type Execution, execute, type Message } from "./execute.ts";
 import { describeRevert } from "./revert-reason.ts";
 import { applyOverrides, type StateOverrides } from "./state-overrides.ts";
 
-/** A message and the state that it is tried on. */
+/** A message and the state that it runs on. */
 export interface Simulation {
   readonly message: Message;
   readonly view: StateView;
@@ -27,10 +27,10 @@ export interface SimulatorOptions {
   readonly timeMsMax: number;
 }
 
-/** Gas that an estimate may be too high by, as a part of it: geth's 1.5 %. */
+/** An estimate may be too high by one part in this many: geth's 1.5 %. */
 const ESTIMATE_ERROR_PARTS = 64n;
 
-/** Tries messages on a state of the past or the present and leaves no trace. One at a time. */
+/** Runs messages on the newest or a past state, one at a time, and discards their changes. */
 export class Simulator {
   readonly #evm: EVM;
   readonly #state: ExecutionState;
@@ -49,12 +49,15 @@ export class Simulator {
     return new Simulator(await createChainEvm({ chainId, state, readBlockHash, deadline }), state, deadline);
   }
 
-  /** The output of a call. Throws geth's error when it fails. */
+  /**
+   * The output of a call.
+   * @throws ProviderRpcError with geth's message if the call fails.
+   */
   call(simulation: Simulation): Promise<Uint8Array> {
     return this.#inTurn(async () => unwrap(await this.#try(simulation)).output);
   }
 
-  /** The least gas limit with which a message succeeds, give or take geth's tolerance. */
+  /** The least gas limit with which a message succeeds, within geth's tolerance. */
   estimate(simulation: Simulation): Promise<bigint> {
     return this.#inTurn(() => this.#estimate(simulation));
   }
@@ -65,7 +68,7 @@ export class Simulator {
     if (first.failure === "out of gas") throw serverError(`gas required exceeds allowance (${most})`);
     let enough = most;
     let tooLittle = unwrap(first).gasUsed - 1n;
-    // What was used and the 63/64 rule of calls nearly always give the answer at once.
+    // The gas used, corrected for the 63/64 rule of calls, is nearly always enough.
     let guess = ((tooLittle + 1n) * 64n) / 63n + 2_300n;
     if (await this.#isEnough(simulation, tooLittle + 1n)) return tooLittle + 1n;
     while (enough - tooLittle > 1n && (enough - tooLittle) * ESTIMATE_ERROR_PARTS > enough) {
@@ -89,13 +92,13 @@ export class Simulator {
     if (message.gasLimit < message.intrinsicGas) {
       throw serverError(`intrinsic gas too low: have ${message.gasLimit}, want ${message.intrinsicGas}`);
     }
-    await this.#fund(message);
+    await this.#checkFunds(message);
     const baseFeePerGas = message.gasPrice === 0n ? 0n : header.baseFeePerGas;
     return execute(this.#evm, message, toEvmBlock({ ...header, baseFeePerGas }));
   }
 
-  /** A call without a gas price costs nothing; one that sends value must have it. */
-  async #fund({ from, gasLimit, gasPrice, value }: Message): Promise<void> {
+  /** A call without a gas price costs nothing, but its sender must have the value that it sends. */
+  async #checkFunds({ from, gasLimit, gasPrice, value }: Message): Promise<void> {
     const account = this.#state.readAccount(from) ?? new Account();
     const cost = gasLimit * gasPrice + value;
     if (account.balance < cost) {

@@ -12,7 +12,7 @@ export interface AccountOverride {
 
 export type StateOverrides = readonly AccountOverride[];
 
-/** Puts another state in place of the stored one, for the length of one call. */
+/** Overrides parts of the state for one call. */
 export async function applyOverrides(state: ExecutionState, overrides: StateOverrides): Promise<void> {
   for (const override of overrides) {
     const address = new Address(override.address);

@@ -1,4 +1,4 @@
-/** A map that forgets what was unused longest once the weights of its entries pass a bound. */
+/** A map that drops its least recently used entries while they exceed a number or a total weight. */
 export class Lru<Key, Value> {
   readonly #entries = new Map<Key, { readonly value: Value; readonly weight: number }>();
   readonly #weightMax: number;

@@ -4,13 +4,10 @@ import { REMEMBERED_HASHES_MAX } from "../limits.ts";
 /** Longest input that is worth remembering: a key of a map and the slot of the map. */
 const INPUT_BYTES_MAX = 64;
 const HASH_BYTES = 32;
-/** Half of them are in each of two generations. */
+/** Hashes in one of the two generations. */
 const GENERATION_HASHES_MAX = REMEMBERED_HASHES_MAX / 2;
 
-/**
- * Hashes, side by side in one piece of memory, by their input as latin1. With a piece of memory of its own each hash took 400 bytes more, which was 25 MB with
- * 20,000 topics.
- */
+/** Hashes by their input as latin1, all in one buffer. A buffer for each hash took 400 bytes more, which was 25 MB with 20,000 topics. */
 class Generation {
   readonly #indices = new Map<string, number>();
   readonly #bytes = Buffer.allocUnsafeSlow(GENERATION_HASHES_MAX * HASH_BYTES);
@@ -24,7 +21,7 @@ class Generation {
     return index === undefined ? undefined : this.#at(index);
   }
 
-  /** Room for the hash of another input. */
+  /** Adds an input and returns the bytes for its hash. */
   add(key: string): Uint8Array {
     const index = this.#indices.size;
     this.#indices.set(key, index);
@@ -36,13 +33,16 @@ class Generation {
   }
 }
 
-/** A full generation replaces the older one; a hash that is used moves on, and the others go. Memory is never written again, so a view stays good. */
+/**
+ * A full generation replaces the older one. A hash that is used again moves to the young one; the others are dropped. Buffers are not reused, so views stay
+ * valid.
+ */
 let young = new Generation();
 let old: Generation | undefined;
 
 /**
- * As `keccak256`, for inputs that come again: each topic's address and slot does in every block that has its events. The caller changes nothing of it, and
- * copies what it keeps: the hash is a view of a megabyte.
+ * As `keccak256`, but remembers short inputs: a topic's address and slot recur in every block with its events. Do not change the result, and copy it to keep
+ * it: it is a view of a megabyte.
  */
 export function rememberedKeccak(bytes: Uint8Array): Uint8Array {
   if (bytes.length > INPUT_BYTES_MAX) return keccak256(bytes);
@@ -50,7 +50,7 @@ export function rememberedKeccak(bytes: Uint8Array): Uint8Array {
   return young.get(key) ?? moveOrHash(key, bytes);
 }
 
-/** The same for short input that is given as latin1. */
+/** As `rememberedKeccak`, for a short input given as latin1. */
 export function rememberedKeccakOf(key: string): Uint8Array {
   return young.get(key) ?? moveOrHash(key, undefined);
 }

@@ -9,12 +9,15 @@ export interface AdmissionRules {
   readonly baseFeePerGas: bigint;
 }
 
-/** A transaction that a block could take, with the gas it costs before anything runs. */
+/** A transaction that a block could contain, with the gas that it costs before any code runs. */
 export interface AdmittedTransaction extends Transaction {
   readonly intrinsicGas: bigint;
 }
 
-/** Refuses a transaction that no block of this chain could ever take, in geth's words. */
+/**
+ * Checks that a block of this chain could contain the transaction.
+ * @throws ProviderRpcError with geth's message if not.
+ */
 export function admit(transaction: Transaction, rules: AdmissionRules): AdmittedTransaction {
   const { chainId, gasLimit, maxFeePerGas, maxPriorityFeePerGas, to, data } = transaction;
   if (chainId === undefined) throw serverError("only replay-protected (EIP-155) transactions allowed over RPC");
@@ -41,7 +44,7 @@ export function admit(transaction: Transaction, rules: AdmissionRules): Admitted
   return { ...transaction, intrinsicGas: needed };
 }
 
-/** Refuses a transaction whose sender could not pay for it. */
+/** @throws ProviderRpcError if the sender cannot pay for the transaction. */
 export function checkFunds(transaction: Transaction, balance: bigint): void {
   const cost = transaction.gasLimit * transaction.maxFeePerGas + transaction.value;
   if (balance >= cost) return;

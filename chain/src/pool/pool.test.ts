@@ -60,7 +60,7 @@ describe("Pool", () => {
     expect(pool.size).toBe(1);
   });
 
-  it("takes another transaction in the place of one only for a tenth more", () => {
+  it("replaces a transaction only by one that pays a tenth more", () => {
     const pool = new Pool(() => 0n);
     pool.add(transaction(1, 0, 100n));
     expect(() => pool.add(transaction(1, 0, 109n))).toThrow("replacement transaction underpriced");
@@ -76,7 +76,7 @@ describe("Pool", () => {
     expect(() => pool.add(transaction(1, 6 + POOL_GAP_TRANSACTIONS_MAX))).toThrow(/^nonce too high/);
   });
 
-  it("has a bound", () => {
+  it("refuses a transaction when the pool is full", () => {
     const pool = new Pool(() => 0n);
     for (let nonce = 0; nonce < POOL_TRANSACTIONS_MAX; nonce += 1) pool.add(transaction(1, nonce));
     expect(() => pool.add(transaction(2, 0))).toThrow("txpool is full");

@@ -31,7 +31,7 @@ export class Pool {
     return this.#byHash.get(hash);
   }
 
-  /** The nonce after the newest state and the transactions that wait without a gap. */
+  /** The sender's nonce in the newest state, plus its waiting transactions up to the first nonce gap. */
   nextNonce(sender: string): bigint {
     const waiting = this.#bySender.get(sender);
     let nonce = this.#readNonce(sender);
@@ -39,7 +39,10 @@ export class Pool {
     return nonce;
   }
 
-  /** Takes a transaction in, or throws geth's words for why not. */
+  /**
+   * Adds a transaction.
+   * @throws ProviderRpcError with geth's message if the pool refuses it.
+   */
   add(transaction: AdmittedTransaction): void {
     const hash = toHex(transaction.hash);
     if (this.#byHash.has(hash)) throw serverError("already known");
@@ -71,7 +74,7 @@ export class Pool {
       const sender = toHex(first.sender);
       let nonce = next.get(sender) ?? this.#readNonce(sender);
       const waiting = this.#bySender.get(sender);
-      // Everything up to this one, so that a low nonce that came late does not hold its followers back a block.
+      // First the sender's lower nonces, even if they arrived later, so that they do not delay this one by a block.
       for (let ready = waiting?.get(nonce); ready !== undefined && nonce <= first.nonce; ready = waiting?.get(nonce)) {
         yield ready;
         nonce += 1n;
@@ -107,7 +110,7 @@ export class Pool {
   }
 }
 
-/** The least fee that replaces `fee`. */
+/** The least fee of a transaction that may replace one with `fee`. */
 function raise(fee: bigint): bigint {
   return fee + (fee * POOL_REPLACEMENT_PERCENT) / 100n;
 }

@@ -12,7 +12,7 @@ import type { Place } from "../storage/places.ts";
 export interface SnapshotParts {
   readonly database: ChainDatabase;
   readonly options: ReadOptions;
-  /** What recent blocks overwrote, known at least up to the block that is asked for. */
+  /** Reads the nodes that recent blocks overwrote, at least up to block `upTo`. */
   readonly readHistory: (upTo: bigint) => Promise<StateHistory>;
 }
 

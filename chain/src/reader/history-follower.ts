@@ -1,9 +1,9 @@
 import { type SharedLayer, StateHistory } from "../state/state-history.ts";
 
-/** Asks the chain's thread for what the blocks after one overwrote. */
+/** Asks the chain's thread for the nodes that blocks after `after` overwrote; for all that it keeps if that is undefined. */
 export type HistoryRequest = (after: bigint | undefined) => void;
 
-/** The history that the chain's thread keeps, fetched when an older state is asked for. */
+/** A copy of the history in the chain's thread, fetched when a request needs an older state. */
 export class HistoryFollower {
   readonly #history = new StateHistory();
   readonly #request: HistoryRequest;
@@ -13,7 +13,7 @@ export class HistoryFollower {
     this.#request = request;
   }
 
-  /** The history with every block up to one that is committed, as far back as it is kept. */
+  /** The history up to a committed block at least, as far back as the chain's thread keeps it. */
   async readUpTo(blockNumber: bigint): Promise<StateHistory> {
     const { newest } = this.#history;
     if (newest === undefined || newest < blockNumber) {
@@ -25,7 +25,7 @@ export class HistoryFollower {
     return this.#history;
   }
 
-  /** Takes the answer to the request. */
+  /** Receives the answer to the request. */
   take(layers: readonly SharedLayer[]): void {
     this.#history.follow(layers);
     this.#resolve?.();

@@ -11,7 +11,7 @@ import { fromErrorMessage, invalidParams, serverError } from "../rpc-error.ts";
 import type { SharedLayer } from "../state/state-history.ts";
 import { findWorkerFile } from "../worker-file.ts";
 
-/** Asks the chain's thread for what the blocks after one overwrote. */
+/** Asks the chain's thread for the nodes that blocks after `after` overwrote; for all that it keeps if that is undefined. */
 export type ReadHistory = (after: bigint | undefined) => Promise<readonly SharedLayer[]>;
 
 export interface ReaderThreadOptions {
@@ -24,7 +24,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One thread that reads the chain's file. It answers one request at a time, and ends when one takes too long or needs too much memory. */
+/** One thread that reads the chain's file. It answers one request at a time, and ends when a request takes too long or needs too much memory. */
 export class ReaderThread {
   readonly #worker: Worker;
   readonly #options: ReaderThreadOptions;
@@ -51,7 +51,7 @@ export class ReaderThread {
       });
     });
     this.#ready = this.#wait(READER_START_TIME_MS_MAX, new Error("The reader of the chain did not start in time."));
-    this.#ready.catch(() => undefined); // Whoever asks sees it.
+    this.#ready.catch(() => undefined); // `ask` reports the failure.
   }
 
   get hasEnded(): boolean {
@@ -73,7 +73,7 @@ export class ReaderThread {
     );
   }
 
-  /** Rejects what is in progress with the error and ends the thread, whatever runs in it. */
+  /** Rejects the request in progress with `error` and terminates the thread. */
   end(error: Error): Promise<void> {
     this.#fail(error);
     return this.#exited;

@@ -10,7 +10,7 @@ import { CHAIN_ID } from "../testing/client.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
 const SINK: Hex = "0x00000000000000000000000000000000000000aa";
-/** Calls itself twice with all its gas, and never lands on a JUMPDEST, where a call looks at the clock. */
+/** Calls itself twice with all its gas, and never passes a JUMPDEST, where calls check their deadline. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
 const hugeCode = `0x6003565b5f5f5f5f5f305af100${"00".repeat(1_000_000)}`;
 
@@ -36,7 +36,7 @@ function run(chain: EmbeddedChain, code: string): Promise<unknown> {
   return read(chain, "eth_call", { to: SINK }, "latest", { [SINK]: { code } });
 }
 
-/** Makes a block with a transfer of 1 wei and answers its number. */
+/** Makes a block with a transfer of 1 wei and returns its number. */
 async function makeBlock(chain: EmbeddedChain, nonce: number): Promise<Hex> {
   const sealed = new Promise<Hex>((resolve) => {
     const listener: Parameters<typeof chain.on<"message">>[1] = ({ data }) => {
@@ -61,7 +61,7 @@ describe("SnapshotReader", () => {
     }
   });
 
-  it("reads older states as far back as the chain keeps them, from one start on", async () => {
+  it("reads past states back to the start of the process", async () => {
     {
       await using chain = await start();
       for (let nonce = 0; nonce < 6; nonce += 1) {
@@ -81,7 +81,7 @@ describe("SnapshotReader", () => {
     expect(Number(await read(chain, "eth_getBalance", SINK, "0x6"))).toBe(6);
   });
 
-  it("ends a call that never looks at the clock, and answers those behind it", async () => {
+  it("ends a call that never checks its deadline, and answers the requests after it", async () => {
     await using chain = await start({ callTimeMsMax: 100 });
     const culprits = [run(chain, recursion), run(chain, recursion)].map((call) =>
       call.catch((error: unknown) => error),
@@ -115,7 +115,7 @@ describe("SnapshotReader", () => {
     await expect(read(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
   });
 
-  it("gives a call no more gas than its cap, whatever it asks for", async () => {
+  it("gives a call no more gas than the cap, even if it asks for more", async () => {
     await using chain = await start();
     const gasLeft = "0x5a5f5260205ff3"; // GAS, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN
     const answer = await read(chain, "eth_call", { to: SINK, gas: "0x40000000" }, "latest", {
@@ -131,24 +131,24 @@ describe("SnapshotReader", () => {
     await expect(run(chain, returnZeros)).rejects.toMatchObject({ code: -32003, message: "response too large" });
   });
 
-  it("refuses more requests than may wait, and parameters that cannot be passed on", async () => {
+  it("refuses requests over the limit, and parameters that are nested too deeply", async () => {
     await using chain = await start();
     const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     const params: unknown = JSON.parse(nested);
     await expect(chain.reader.read({ method: "eth_call", params })).rejects.toMatchObject({ code: -32602 });
-    // One more runs than waits.
+    // One more request runs than waits.
     const requests = Array.from({ length: READER_REQUESTS_MAX + 1 }, () => read(chain, "eth_chainId"));
     await expect(read(chain, "eth_chainId")).rejects.toMatchObject({ code: -32005 });
     await Promise.all(requests);
   });
 
-  it("says that a chain in memory cannot be read", async () => {
+  it("refuses to read a chain in memory", async () => {
     await using chain = await start({ file: ":memory:" });
     await expect(read(chain, "eth_blockNumber")).rejects.toThrow(/has no file/);
     expect(await makeBlock(chain, 0)).toBe("0x1");
   });
 
-  it("leaves one file, its head and its lock when the chain stops", async () => {
+  it("leaves the chain's file, head file and lock when the chain stops", async () => {
     const chain = await start();
     await makeBlock(chain, 0);
     await read(chain, "eth_blockNumber");

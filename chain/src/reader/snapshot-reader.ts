@@ -11,8 +11,8 @@ interface Task {
 }
 
 /**
- * Reads the chain for strangers, in a thread beside the one that makes blocks. A request that takes too long, or too much memory, ends the
- * thread and gets an error; those behind it go to the next thread. The first request starts a thread.
+ * Reads the chain for others, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the thread and gets an
+ * error; the next request starts another thread.
  */
 export class SnapshotReader {
   readonly #options: ReaderThreadOptions;
@@ -27,8 +27,8 @@ export class SnapshotReader {
   }
 
   /**
-   * The result of a method that only reads, as JSON text. It is read from the newest block when its turn comes. Rejects with a
-   * ProviderRpcError that has geth's code.
+   * Answers a read-only method as JSON text, from the newest block at the time of the request's turn.
+   * @throws ProviderRpcError with geth's code.
    */
   read(request: RpcRequest): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class SnapshotReader {
     });
   }
 
-  /** Rejects what waits, and ends the thread whatever it does. */
+  /** Rejects waiting requests and terminates the thread. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const { reject } of this.#tasks.splice(0)) reject(stopped());

@@ -8,7 +8,7 @@ import { isRecord, toFixed, toQuantityValue } from "./params.ts";
 /** There is one signer and no reorganisation, so the newest block is also the safe and the final one. */
 const HEAD_TAGS: readonly unknown[] = [undefined, "latest", "pending", "safe", "finalized"];
 
-/** The block that a tag, a number or an EIP-1898 object names; undefined when the chain has none such. */
+/** The block that a tag, a number or an EIP-1898 object names; undefined if the chain has no such block. */
 export function findBlock(chain: ReadableChain, tag: unknown): BlockHead | undefined {
   if (HEAD_TAGS.includes(tag)) return chain.head;
   if (tag === "earliest") return chain.blocks.findHead(0n);
@@ -30,7 +30,10 @@ export function getBlock(chain: ReadableChain, tag: unknown): BlockHead {
   return head;
 }
 
-/** The state after a block. Throws like geth when it is older than what is kept. */
+/**
+ * The state after a block.
+ * @throws ProviderRpcError with geth's message if the state is no longer kept.
+ */
 export async function getState(
   chain: ReadableChain,
   tag: unknown,

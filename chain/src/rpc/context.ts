@@ -5,7 +5,7 @@ import type { Filters } from "./filters.ts";
 import type { Params } from "./params.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
-/** What the methods that only read work on. */
+/** What read-only methods work on. */
 export interface ReadContext {
   readonly chain: ReadableChain;
   readonly simulator: Simulator;

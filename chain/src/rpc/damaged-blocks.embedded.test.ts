@@ -34,7 +34,7 @@ async function fill(file: string): Promise<{ readonly address: Hex; readonly has
   return { address, hash };
 }
 
-it("a block with a flipped bit answers no logs, no receipt and no transactions, and others still do", async () => {
+it("refuses logs, receipts and transactions of a block with a flipped bit, and answers for other blocks", async () => {
   const file = join(folder, "chain.db");
   const { address, hash } = await fill(file);
   const sqlite = new DatabaseSync(file);

@@ -60,7 +60,7 @@ function toPercentiles(value: unknown): number[] {
   return numbers;
 }
 
-/** Tips by share of the block's gas. */
+/** Tips at percentiles of the block's gas. */
 function rewards(
   { header }: BlockHead,
   executed: readonly ExecutedTransaction[],

@@ -72,7 +72,7 @@ function listItemBytes({ raw, type }: Transaction): number {
   return type === 0 ? raw.length : listBytes(raw.length);
 }
 
-/** Bytes of an RLP list or string with so many bytes inside. */
+/** Bytes of an RLP list or string that contains this many bytes. */
 function listBytes(inside: number): number {
   return inside < 56 ? inside + 1 : inside + 1 + fromInteger(BigInt(inside)).length;
 }
@@ -151,7 +151,7 @@ function toContractAddress(sender: Uint8Array, nonce: bigint): Hex {
   return toHex(keccak256(encodeRlp([sender, fromInteger(nonce)])).subarray(ADDRESS_OFFSET));
 }
 
-/** A log, the `at`-th of its transaction. */
+/** Formats a log; `at` is its index in the transaction. */
 export function formatLog(
   log: Log,
   at: number,

@@ -11,11 +11,11 @@ import { findBlock, getBlock } from "./block-tag.ts";
 import { formatLog } from "./format.ts";
 import { isRecord, toFixed } from "./params.ts";
 
-/** Which logs are wanted, by what they say. */
+/** Criteria for the address and the topics of a log. */
 export interface LogCriteria {
   /** Undefined for every address. */
   readonly addresses: readonly Uint8Array[] | undefined;
-  /** Alternatives for each topic; undefined where any will do. */
+  /** Alternatives for each topic; undefined for any. */
   readonly topics: readonly (readonly Uint8Array[] | undefined)[];
 }
 
@@ -24,7 +24,7 @@ export interface LogQuery extends LogCriteria {
   readonly to: bigint;
 }
 
-/** Topics of a log. */
+/** Most topics of a log, and so of a log filter. */
 const TOPICS_MAX = 4;
 const ADDRESS_BYTES = 20;
 const TOPIC_BYTES = 32;
@@ -53,7 +53,7 @@ export function toLogQuery(chain: ReadableChain, filter: unknown): LogQuery {
   return { ...criteria, from, to };
 }
 
-/** A number past the head stands for itself: there is nothing there yet. */
+/** A number past the newest block is valid: no logs are there yet. */
 function toNumber(chain: ReadableChain, tag: unknown): bigint {
   if (typeof tag === "string" && tag.startsWith("0x")) {
     const head = findBlock(chain, tag);
@@ -89,8 +89,8 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
 }
 
 /**
- * The logs that match, in order. Refuses when the answer would be too large, or the search takes too long; but never one block, since
- * nobody could ask for less.
+ * The matching logs, in order.
+ * @throws ProviderRpcError if the answer is too large or the search takes too long, but not within the first block: nobody could ask for less.
  */
 export function findLogs(chain: ReadableChain, query: LogQuery): Record<string, unknown>[] {
   const { callTimeMsMax } = chain.options;

@@ -1,7 +1,10 @@
 import { fromHex, type Hex } from "@stele/eth/node";
 import { invalidParams } from "../rpc-error.ts";
 
-/** Positional parameters of one request, read one at a time with geth's words when one is wrong. */
+/**
+ * Positional parameters of one request, each checked when it is read.
+ * @throws ProviderRpcError with geth's message if a parameter is wrong.
+ */
 export class Params {
   readonly #values: readonly unknown[];
 
@@ -51,7 +54,7 @@ export function toHexText(value: unknown, place: string): Hex {
 export function toData(value: unknown, place: string): Uint8Array {
   const text = toHexText(value, place);
   const bytes = fromHex(text);
-  // Decoding ends at the first thing that is no pair of digits.
+  // Decoding ends at the first pair that is not hex digits.
   if (bytes.length * 2 !== text.length - 2) throw notHex(place);
   return bytes;
 }

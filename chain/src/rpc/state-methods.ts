@@ -58,7 +58,7 @@ function proveSlot(view: StateView, address: Uint8Array, key: unknown): unknown 
   };
 }
 
-/** A slot is 32 bytes, or a quantity. */
+/** Reads a slot given as 32 bytes or as a shorter hex number. */
 function toSlot(value: unknown): Uint8Array {
   const isShort = typeof value === "string" && /^0x[0-9a-fA-F]{1,63}$/.test(value);
   return toFixed(isShort ? `0x${value.slice(2).padStart(WORD_BYTES * 2, "0")}` : value, WORD_BYTES, "storage key");

@@ -17,7 +17,7 @@ export type SubscriptionSink = (subscription: Hex, result: unknown) => void;
 
 const ID_BYTES = 16;
 
-/** What `eth_subscribe` asked for, told as it happens and in order. */
+/** The subscriptions of `eth_subscribe`. Notifies of blocks, logs and pending transactions as they happen, in order. */
 export class Subscriptions {
   readonly #subscriptions = new Map<Hex, Subscription>();
   readonly #sink: SubscriptionSink;
@@ -36,7 +36,7 @@ export class Subscriptions {
   }
 
   remove(id: string): boolean {
-    return this.#subscriptions.delete(id as Hex); // another string is simply not there
+    return this.#subscriptions.delete(id as Hex); // an unknown string matches no subscription
   }
 
   reportBlock(block: Block): void {

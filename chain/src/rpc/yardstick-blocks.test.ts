@@ -29,7 +29,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("net_listening")).toBe(true);
   });
 
-  it("gives a receipt with logs, gas and places", async () => {
+  it("returns a receipt with logs, gas and indexes", async () => {
     const receipt = await yardstick.resultAs<ReceiptAnswer>("eth_getTransactionReceipt", yardstick.stored);
     expect(receipt).toMatchObject({
       status: "0x1",
@@ -61,7 +61,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("eth_getTransactionReceipt", NOWHERE)).toBeNull();
   });
 
-  it("gives a transaction by hash and by place", async () => {
+  it("returns a transaction by hash, and by block and index", async () => {
     const transaction = await yardstick.resultAs<PlacedAnswer>("eth_getTransactionByHash", yardstick.stored);
     expect(transaction).toMatchObject({
       hash: yardstick.stored,
@@ -92,7 +92,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("eth_getTransactionByHash", NOWHERE)).toBeNull();
   });
 
-  it("gives blocks by number, tag and hash", async () => {
+  it("returns blocks by number, tag and hash", async () => {
     const block = await yardstick.resultAs<BlockAnswer>("eth_getBlockByNumber", "0x2", false);
     expect(block).toMatchObject({
       number: "0x2",
@@ -116,7 +116,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(receipts.map((receipt) => receipt.transactionHash)).toEqual([yardstick.stored]);
   });
 
-  it("reads state", async () => {
+  it("returns storage, balances and nonces", async () => {
     expect(await yardstick.result("eth_getStorageAt", yardstick.contract, "0x1", "latest")).toMatch(
       /^0x0{63}[1-9a-f]$/,
     );
@@ -127,7 +127,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(await yardstick.result("eth_getTransactionCount", yardstick.contract, "latest")).toMatch(/^0x[1-9a-f]/);
   });
 
-  it("suggests fees", async () => {
+  it("returns gas prices and the fee history", async () => {
     expect(BigInt(await yardstick.result("eth_gasPrice"))).toBeGreaterThanOrEqual(7n);
     expect(BigInt(await yardstick.result("eth_maxPriorityFeePerGas"))).toBeGreaterThanOrEqual(0n);
     const history = await yardstick.resultAs<FeeHistoryAnswer>("eth_feeHistory", "0x2", "latest", [50]);

@@ -13,7 +13,7 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
   });
   afterAll(() => yardstick.stop());
 
-  /** The next changes of a filter: anvil updates its filters shortly after a block's receipts are available. */
+  /** Polls until a filter has changes: anvil updates its filters shortly after a block's receipts are available. */
   async function changesOf<Change>(filter: Hex): Promise<readonly Change[]> {
     for (;;) {
       const changes = await yardstick.resultAs<readonly Change[]>("eth_getFilterChanges", filter);
@@ -43,7 +43,7 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
     expect(byHash[2]).toMatchObject({ transactionHash: many.transactionHash, data: numberToHex(2, { size: 32 }) });
   });
 
-  it("keeps filters", async () => {
+  it("returns each change of a filter once", async () => {
     const logs = await yardstick.result("eth_newFilter", { address: yardstick.contract, topics: [PLAIN_TOPIC] });
     const blocks = await yardstick.result("eth_newBlockFilter");
     const first = await yardstick.send({ functionName: "emitMany", args: [2n] });

@@ -13,9 +13,9 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
   afterAll(() => yardstick.stop());
 
   it.each([
-    ["a nonce that was used", async () => ({ nonce: 0 }), /nonce too low/],
+    ["a used nonce", async () => ({ nonce: 0 }), /nonce too low/],
     [
-      "too little gas to begin",
+      "less than the intrinsic gas",
       async () => ({ nonce: await yardstick.nextNonce(), gas: 20_999n }),
       /intrinsic gas too low/,
     ],
@@ -77,7 +77,7 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
     expect(await yardstick.error("eth_getBlockByNumber", "nonsense", false)).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_call", "nonsense", "latest")).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_getLogs", { address: "0x12" })).toMatchObject({ code: -32602 });
-    const percentile = { toString: 1, valueOf: 1 }; // No number can be made of it.
+    const percentile = { toString: 1, valueOf: 1 }; // Converting it to a number throws.
     expect(await yardstick.error("eth_feeHistory", "0x1", "latest", [percentile])).toMatchObject({ code: -32602 });
   });
 });

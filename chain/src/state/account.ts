@@ -7,7 +7,7 @@ export interface StoredAccount {
   readonly codeHash: Uint8Array;
 }
 
-/** Hash of no code. */
+/** Hash of empty code. */
 export const EMPTY_CODE_HASH = keccak256(new Uint8Array(0));
 
 export function encodeAccount(account: StoredAccount): Uint8Array {
@@ -15,7 +15,7 @@ export function encodeAccount(account: StoredAccount): Uint8Array {
 }
 
 export function decodeAccount(encoded: Uint8Array): StoredAccount {
-  // An account is written by encodeAccount alone: a flat list of four byte strings.
+  // Only encodeAccount writes accounts: a flat list of four byte strings.
   const [nonce, balance, storageRoot, codeHash] = decodeRlp(encoded) as Uint8Array[];
   if (nonce === undefined || balance === undefined || storageRoot === undefined || codeHash === undefined) {
     throw new Error("A stored account is malformed.");

@@ -15,7 +15,7 @@ it("reports a page that SQLite finds malformed as damage", () => {
   expect(() => source.findCode(new Uint8Array(32))).toThrow(ChainDamagedError);
 });
 
-it("hands on a failure that may pass", () => {
+it("rethrows a temporary failure unchanged", () => {
   const source = failing("disk I/O error");
   expect(() => source.findNode("key", new Uint8Array(32))).toThrow(/^disk I\/O error$/);
   expect(() => source.findCode(new Uint8Array(32))).toThrow(/^disk I\/O error$/);

@@ -3,13 +3,16 @@ import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
 import type { StateSource } from "./state-view.ts";
 
-/** The durable side of the state. */
+/** The stored nodes and code of the state. */
 export interface StateDatabase {
   readNode(key: string): Uint8Array | undefined;
   readCode(codeHash: Uint8Array): Uint8Array | undefined;
 }
 
-/** Nodes and code as the file has them, each held against its hash. @throws ChainDamagedError. */
+/**
+ * Reads nodes and code from the file and compares each with its hash.
+ * @throws ChainDamagedError
+ */
 export class CheckedSource implements StateSource {
   readonly #database: StateDatabase;
 
@@ -32,7 +35,7 @@ export class CheckedSource implements StateSource {
   }
 }
 
-/** SQLite finds a bad page itself. */
+/** Reports an error of SQLite as damage unless it is temporary: SQLite detects bad pages itself. */
 function explained<Result>(read: () => Result): Result {
   try {
     return read();
@@ -46,6 +49,6 @@ function explained<Result>(read: () => Result): Result {
 function check(what: string, bytes: Uint8Array | undefined, hash: Uint8Array): Uint8Array {
   if (bytes !== undefined && isSameBytes(keccak256(bytes), hash)) return bytes;
   throw new ChainDamagedError(
-    `The state of the chain is damaged: ${what} is ${bytes === undefined ? "missing" : "not what its hash says"}.`,
+    `The state of the chain is damaged: ${what} ${bytes === undefined ? "is missing" : "does not match its hash"}.`,
   );
 }

@@ -4,7 +4,7 @@ import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros, toText } from "@stel
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { StateView } from "./state-view.ts";
 
-/** What execution changed, by address and slot as latin1 strings; an account is undefined where it is gone. */
+/** Changes by an execution, by address and slot as latin1 strings; an account is undefined if it was deleted. */
 export interface StateChanges {
   readonly accounts: ReadonlyMap<string, Account | undefined>;
   readonly storage: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>;
@@ -14,8 +14,8 @@ export interface StateChanges {
 const SLOT_BYTES = 32;
 
 /**
- * The state that the EVM works on: changes in maps over a view, with an undo list for checkpoints. Nothing here waits, and
- * no trie is touched until the block is whole.
+ * The state that the EVM works on: changes in maps over a view, with an undo list for checkpoints. No method waits, and the tries change only when the block is
+ * sealed.
  */
 export class ExecutionState implements StateManagerInterface {
   #view: StateView;
@@ -39,7 +39,7 @@ export class ExecutionState implements StateManagerInterface {
     this.#view = view;
   }
 
-  /** Forgets every change and goes on from another view. */
+  /** Forgets every change and continues from another view. */
   reset(view: StateView): void {
     this.#view = view;
     for (const part of [this.#accounts, this.#storage, this.#codes, this.#original]) part.clear();
@@ -81,7 +81,7 @@ export class ExecutionState implements StateManagerInterface {
     return Promise.resolve();
   }
 
-  /** Sets some fields of an account, which begins to exist where there was none. */
+  /** Sets some fields of an account, and creates the account if it is missing. */
   changeAccount(address: Uint8Array, fields: AccountFields): void {
     this.writeAccount(address, Object.assign(this.readAccount(address) ?? new Account(), fields));
   }
@@ -92,7 +92,7 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   writeCode(address: Uint8Array, code: Uint8Array): void {
-    const codeHash = rememberedKeccak(code); // of short code only: all topics have the same
+    const codeHash = rememberedKeccak(code); // remembers only short code: all topic contracts have the same
     this.#write(this.#codes, toText(codeHash), code);
     this.changeAccount(address, { codeHash });
   }
@@ -114,7 +114,7 @@ export class ExecutionState implements StateManagerInterface {
     return Promise.resolve(this.readStorage(address.bytes, slot));
   }
 
-  /** The value of a slot without leading zeros, as the transactions so far leave it. */
+  /** The value of a slot without leading zeros, as the transactions so far left it. */
   readStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
     if (slot.length !== SLOT_BYTES) throw new Error("A storage slot has 32 bytes.");
     const changed = this.#storage.get(toText(address))?.get(toText(slot));
@@ -142,7 +142,7 @@ export class ExecutionState implements StateManagerInterface {
     return Promise.resolve();
   }
 
-  /** Only an account made in this transaction is ever cleared (EIP-6780), so no stored slot can show through. */
+  /** Only an account created in this transaction is ever cleared (EIP-6780), so the view has no slots of it. */
   clearStorage(address: Address): Promise<void> {
     const account = this.#loadAccount(address.bytes);
     if (account !== undefined && !isSameBytes(account.storageRoot, emptyTrieRoot)) {
@@ -203,14 +203,14 @@ export class ExecutionState implements StateManagerInterface {
     return slots;
   }
 
-  /** What is written outside a checkpoint stays. */
+  /** A write outside a checkpoint is not undone. */
   #write<Value>(map: Map<string, Value>, key: string, value: Value): void {
     if (this.#checkpoints.length > 0) this.#undo.push(undoOf(map, key));
     map.set(key, value);
   }
 }
 
-/** Makes an entry what it is now. */
+/** Returns a function that restores the present value of an entry. */
 function undoOf<Value>(map: Map<string, Value>, key: string): () => void {
   if (!map.has(key)) return () => void map.delete(key);
   const before = map.get(key) as Value; // It is there, so it is a Value, which may be undefined.

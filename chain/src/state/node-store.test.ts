@@ -5,7 +5,7 @@ import { NodeStore } from "./node-store.ts";
 const node = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 const hash = keccak256(node);
 
-it("recalls every byte of a node, and lets nobody who recalls it change it", () => {
+it("recalls every byte of a node, in a copy that the caller may change", () => {
   const store = new NodeStore({ readNode: () => undefined, readCode: () => undefined });
   const nodes = new Map([["key", toText(node)]]);
   store.apply(1n, { root: emptyTrieRoot, nodes, overwritten: new Map(), storage: new Map() });

@@ -9,34 +9,34 @@ import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
-/** Of an entry, with its key. */
+/** Bytes of memory that an entry takes besides its node, with its key. */
 const NODE_OVERHEAD_BYTES = 168;
 
 /** What a committed block changed. */
 export interface AppliedChanges {
-  /** Of the state afterwards. */
+  /** Root of the state after the block. */
   readonly root: Uint8Array;
   readonly nodes: NodeChanges;
-  /** What those nodes overwrote. */
+  /** The nodes that they overwrote. */
   readonly overwritten: NodeChanges;
   /** Values of slots, by address and slot as latin1. */
   readonly storage: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>;
 }
 
 /**
- * Trie nodes of the newest state, one for each place in the tries. A new node overwrites the old one, so the file holds
- * one state however long the chain gets; what was overwritten in recent blocks stays in memory (StateHistory).
+ * Trie nodes of the newest state, one for each path in the tries. A new node overwrites the old one, so the file holds one state however long the chain gets.
+ * StateHistory keeps in memory what recent blocks overwrote.
  */
 export class NodeStore implements StateSource {
   readonly #source: CheckedSource;
   readonly #nodes = new Generations<string>(NODE_CACHE_BYTES_MAX, weighNode);
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
-  /** Of the newest state, so that reading a slot again walks no trie. */
+  /** Values of the newest state's slots, so that reading a slot again walks no trie. */
   readonly #slots = new Generations<string>(SLOT_CACHE_SLOTS_MAX);
   #head: StateView;
 
-  /** `root` is that of the newest state; without it there is none yet. */
+  /** `root` is the root of the newest state; omit it for a new chain. */
   constructor(database: StateDatabase, root = emptyTrieRoot) {
     this.#source = new CheckedSource(database);
     this.#head = new StateView(this, root, this.#slots);
@@ -59,7 +59,7 @@ export class NodeStore implements StateSource {
     return stored;
   }
 
-  /** A node as memory has it, if it fits the hash. */
+  /** A node from memory, if it matches the hash. */
   recall(key: string, hash: Uint8Array): Uint8Array | undefined {
     const node = this.#nodes.get(key);
     return fitting(node === undefined ? undefined : fromText(node), hash);
@@ -70,7 +70,7 @@ export class NodeStore implements StateSource {
     return fitting(this.#codes.get(toBuffer(codeHash).toString("latin1")), codeHash);
   }
 
-  /** The state after the newest block. It stands for that block only: ask again after the next. */
+  /** The state after the newest block. Valid until the next block: then call this again. */
   head(): StateView {
     return this.#head;
   }
@@ -81,12 +81,12 @@ export class NodeStore implements StateSource {
     return overwritten === undefined ? undefined : createPastView(this, stateRoot, overwritten);
   }
 
-  /** What the blocks after one overwrote, for another thread; all that is kept without it. */
+  /** The nodes that blocks after `after` overwrote, for another thread; all that are kept if it is undefined. */
   shareHistory(after: bigint | undefined): SharedLayer[] {
     return this.#history.share(after);
   }
 
-  /** Takes over the changes of a block that is committed. */
+  /** Applies the changes of a committed block. */
   apply(blockNumber: bigint, { root, nodes, overwritten, storage }: AppliedChanges): void {
     this.#history.add(blockNumber, overwritten);
     nodes.forEach((node, key) => {

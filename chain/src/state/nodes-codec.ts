@@ -5,7 +5,7 @@ const NODE_LENGTH_BYTES = 4;
 /** Written instead of the length of a missing node. */
 const ABSENT = 0xffff_ffff;
 
-/** Trie nodes in memory that several threads can read, so that handing them over copies nothing. */
+/** Encodes trie nodes into shared memory, so that passing them to another thread copies nothing. */
 export function shareNodes(nodes: NodeChanges): SharedArrayBuffer {
   const shared = new SharedArrayBuffer(nodesBytes(nodes));
   writeNodes(Buffer.from(shared), nodes);
@@ -15,7 +15,7 @@ export function shareNodes(nodes: NodeChanges): SharedArrayBuffer {
 /** How many bytes `writeNodes` takes. */
 export function nodesBytes(nodes: NodeChanges): number {
   let length = 0;
-  // Visiting a map by forEach allocates no pair for each entry, here and below.
+  // Here and below: Map.forEach allocates no pair for each entry.
   nodes.forEach((node, key) => {
     length += KEY_LENGTH_BYTES + key.length + NODE_LENGTH_BYTES + (node?.length ?? 0);
   });

@@ -17,11 +17,11 @@ import { readerOf, type StateView, type StoredTrie } from "./state-view.ts";
 export interface SealedState {
   readonly root: Uint8Array;
   readonly nodes: NodeChanges;
-  /** What those nodes overwrite. */
+  /** The nodes that they overwrite. */
   readonly overwritten: NodeChanges;
 }
 
-/** Writes what a block changed into the tries and gives the new state root with the nodes that differ. */
+/** Applies a block's changes to the tries. Returns the new state root and the nodes that differ. */
 export function sealState(view: StateView, changes: StateChanges): SealedState {
   const tries: ChangedTrie[] = [];
   const accountChanges: TrieChange[] = [];
@@ -48,7 +48,7 @@ interface ChangedTrie {
   readonly overwritten: Map<string, string | undefined>;
 }
 
-/** Most blocks change values that are there. */
+/** Tries the fast way first, since most blocks only replace existing values. */
 function changeTrie(stored: StoredTrie, changes: readonly TrieChange[]): ChangedTrie {
   const { prefix, read } = stored;
   const replaced = replaceInTrie(read, changes, { prefix });
@@ -63,7 +63,7 @@ function changeTrie(stored: StoredTrie, changes: readonly TrieChange[]): Changed
   return trie;
 }
 
-/** Adds everything to the trie with the most nodes, which is mostly that of one contract. */
+/** Merges into the trie with the most nodes, usually the storage of one contract, so that few entries are copied. */
 function merge(tries: readonly ChangedTrie[]): Pick<ChangedTrie, "nodes" | "overwritten"> {
   const [largest, ...others] = tries.toSorted((left, right) => right.nodes.size - left.nodes.size);
   if (largest === undefined) return { nodes: new Map(), overwritten: new Map() };

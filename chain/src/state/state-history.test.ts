@@ -6,7 +6,7 @@ import { StateHistory } from "./state-history.ts";
 
 const node = (value: number) => toText(Uint8Array.of(value, value));
 
-/** What each block from `first` on overwrote: one node that says which block it was. */
+/** A history in which each block from `first` on overwrote one node, whose bytes are the block's number. */
 function createHistory(first: number, count: number): StateHistory {
   const history = new StateHistory();
   for (let block = first; block < first + count; block += 1) history.add(BigInt(block), new Map([["A", node(block)]]));
@@ -19,7 +19,7 @@ function marks(layers: readonly NodeChanges[] | undefined): (number | undefined)
 }
 
 describe("nodes in shared memory", () => {
-  it("are returned unchanged, also a missing and an empty one", () => {
+  it("are decoded unchanged, including a missing and an empty node", () => {
     const nodes = new Map([
       ["A", node(1)],
       [`S${"\u00ff\u0000".repeat(40)}`, toText(Uint8Array.from({ length: 600 }, (_, index) => index % 256))],
@@ -31,7 +31,7 @@ describe("nodes in shared memory", () => {
     for (const [key, value] of nodes) expect(decoded.get(key)).toBe(value);
   });
 
-  it("returns an empty list for no nodes", () => {
+  it("decode to an empty map if there are none", () => {
     expect(decodeNodes(Buffer.from(shareNodes(new Map()))).size).toBe(0);
   });
 });

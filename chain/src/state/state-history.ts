@@ -2,7 +2,7 @@ import { STATE_HISTORY_BLOCKS_MAX, STATE_HISTORY_BYTES_MAX } from "../limits.ts"
 import type { NodeChanges } from "./node-changes.ts";
 import { decodeNodes, shareNodes } from "./nodes-codec.ts";
 
-/** What one block overwrote, in memory that threads share. */
+/** The nodes that one block overwrote, in memory that threads share. */
 export interface SharedLayer {
   /** The block whose changes overwrote these nodes. */
   readonly blockNumber: bigint;
@@ -17,7 +17,7 @@ export class StateHistory {
   readonly #layers: SharedLayer[] = [];
   #bytes = 0;
 
-  /** The newest block that it knows. */
+  /** The newest block in the history. */
   get newest(): bigint | undefined {
     return this.#layers.at(-1)?.blockNumber;
   }
@@ -26,7 +26,7 @@ export class StateHistory {
     this.#push({ blockNumber, nodes: shareNodes(overwritten) });
   }
 
-  /** Takes over what another thread shares; layers that leave a gap replace everything. */
+  /** Adds layers that another thread shares. They replace all others if they leave a gap. */
   follow(layers: readonly SharedLayer[]): void {
     const [first] = layers;
     if (first !== undefined && first.blockNumber !== (this.newest ?? 0n) + 1n) {
@@ -36,12 +36,12 @@ export class StateHistory {
     for (const layer of layers) this.#push(layer);
   }
 
-  /** The layers of the blocks after one, for another thread; all of them without it. */
+  /** The layers of blocks after `after`, for another thread; all layers if it is undefined. */
   share(after: bigint | undefined): SharedLayer[] {
     return this.#layers.filter(({ blockNumber }) => after === undefined || blockNumber > after);
   }
 
-  /** What the blocks after one overwrote, up to `to`, oldest first; undefined when that is no longer known. */
+  /** The nodes that blocks after `blockNumber` overwrote, up to `to`, oldest first; undefined if they are no longer kept. */
   findSince(blockNumber: bigint, to = this.newest ?? 0n): readonly NodeChanges[] | undefined {
     const from = this.#layers.findIndex((layer) => layer.blockNumber === blockNumber + 1n);
     if (from === -1) return undefined;

@@ -17,8 +17,8 @@ import { STATE_VIEW_ACCOUNTS_MAX } from "../limits.ts";
 import { decodeAccount, EMPTY_CODE_HASH, type StoredAccount } from "./account.ts";
 
 /**
- * Where a view finds trie nodes, as latin1, and code, of which its caller knows the hashes. Node keys come from `accountNodeKey` and `storageNodeKey`.
- * @throws ChainDamagedError where what the file has under them is something else.
+ * Finds trie nodes, as latin1, and code by hashes that the caller knows. Node keys come from `accountNodeKey` and `storageNodeKey`.
+ * @throws ChainDamagedError if the file has something else.
  */
 export interface StateSource {
   findNode(key: string, hash: Uint8Array): string | undefined;
@@ -36,7 +36,7 @@ export function storageNodeKey(addressHash: Uint8Array, path: string): string {
 /** A trie whose nodes are read by their keys: the prefix and the path. */
 export interface StoredTrie {
   readonly prefix: string;
-  /** Without a hash, the root. */
+  /** Reads a node by its key; without a hash, the root. */
   readonly read: NodeTextReader;
 }
 
@@ -47,7 +47,7 @@ export class StateView {
   readonly #slots: Generations<string> | undefined;
   readonly #accounts = new Lru<string, StoredAccount>({ entriesMax: STATE_VIEW_ACCOUNTS_MAX });
 
-  /** `root` is that of its accounts; `slots` are known values of this state, by address and slot as latin1; those that are read become part of them. */
+  /** `root` is the root of the accounts' trie. `slots` caches values of this state by address and slot as latin1. */
   constructor(source: StateSource, root: Uint8Array, slots?: Generations<string>) {
     this.#source = source;
     this.#root = root;
@@ -117,7 +117,7 @@ export class StateView {
   }
 }
 
-/** Reads nodes by their paths alone. */
+/** A reader that takes paths without the trie's prefix. */
 export function readerOf({ prefix, read }: StoredTrie): NodeReader {
   return (path, hash) => {
     const node = read(prefix + path, hash);

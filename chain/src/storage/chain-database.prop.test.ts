@@ -48,7 +48,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 type Commit = Extract<Step, { kind: "commit" }>;
 
-/** What a chain says that was never saved, and never killed. */
+/** The expected content: that of a chain that was never saved or killed. */
 interface Known {
   readonly nodes: ReadonlyMap<string, string>;
   readonly places: ReadonlyMap<number, readonly number[]>;
@@ -123,7 +123,7 @@ function expectKnows(database: ChainDatabase, known: Known): void {
   expect(Number(database.findHead()?.header.number ?? -1n)).toBe(known.blocks.length - 1);
 }
 
-/** A chain's tables in a file, a reader of them, and what both must say. */
+/** A chain's tables in a file, a reader of them, and the content that both must have. */
 class World {
   #generation = 0;
   #sqlite = this.#create();
@@ -131,7 +131,7 @@ class World {
   #reader: { readonly sqlite: DatabaseSyncInstance; readonly database: ChainDatabase } | undefined;
   #known = none;
   #before = none;
-  /** Length of the log before the last block was written; undefined once it was not the last thing that happened. */
+  /** Length of the log before the last step wrote a block; undefined if the last step did not. */
   #logBefore: number | undefined;
 
   async take(step: Step): Promise<void> {
@@ -159,7 +159,10 @@ class World {
     expectKnows(this.#database, this.#known);
   }
 
-  /** Another process goes on with the files as they are. Where the last thing was a block, it may be there in part: then it was not answered for. */
+  /**
+   * Continues with copies of the files, as another process does after a kill. If the last step wrote a block, the log is cut within that block, which may then
+   * be lost.
+   */
   #kill(kept: number): void {
     const [from, log] = [this.#file, `${this.#file}-wal`];
     this.#generation += 1;
@@ -209,7 +212,7 @@ class World {
   }
 }
 
-it("gives every reader the same answers with and without saved derived data, after every kill", async () => {
+it("returns the same content with saved and unsaved effects, also to a reader and after a kill", async () => {
   await fc.assert(
     fc
       .asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {

@@ -15,7 +15,7 @@ import { isPassingFault } from "./passing-fault.ts";
 import { placesTable } from "./schema.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
-/** Rows of the index read at once: a thread that is to end does so between two reads. */
+/** Rows of the index that one query reads: a terminated thread ends between two queries. */
 const PLACES_PAGE = 10_000;
 
 /** Everything that one block adds. */
@@ -25,7 +25,7 @@ export interface BlockCommit {
   readonly codes: readonly Uint8Array[];
 }
 
-/** A transaction as stored; `raw` and `receipt` are decoded together because one refers to the other. */
+/** A stored transaction. `receipt` refers to bytes of `raw`, so both are decoded together. */
 export interface TransactionRow {
   readonly place: number;
   readonly receipt: Uint8Array;
@@ -33,18 +33,18 @@ export interface TransactionRow {
 }
 
 /**
- * The tables of the chain. A block is written in one SQL transaction, so it is there whole or not at all. What follows from the newest blocks
- * (`UnsavedEffects`) is in memory and in one row a block, until `save` writes it into the tables; reads look there first.
+ * The tables of the chain. A block is written whole or not at all, in one SQL transaction. The effects of the newest blocks (`UnsavedEffects`) are in memory
+ * and in one row for each block, until `save` writes them into the tables; reads look there first.
  */
 export class ChainDatabase implements StateDatabase {
-  // The statements do not keep the database alive: it must be referenced for as long as they are.
+  // The statements do not keep the database alive: keep a reference to it as long as they are used.
   readonly #database: DatabaseSyncInstance;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #owned: OwnedDatabase | undefined;
   readonly #headFile: HeadFile | undefined;
   readonly #unsaved = new UnsavedEffects();
 
-  /** `owned` is for a database that holds more than itself open, with the head file of a chain that is in a file. */
+  /** `owned` is the database with its lock, if this process writes it. `headFile` belongs to a chain that is in a file. */
   constructor(database: DatabaseSyncInstance, owned?: OwnedDatabase, headFile?: HeadFile) {
     this.#database = database;
     this.#owned = owned;
@@ -53,8 +53,8 @@ export class ChainDatabase implements StateDatabase {
   }
 
   /**
-   * Writes a block; nothing of it is there when this throws. `within` may add to the same SQL transaction. What follows from the block goes
-   * into one row, which costs a few pages; by the tables it would be a page for each node and each index entry.
+   * Writes a block, or nothing if this throws. `within` may write in the same SQL transaction. The block's effects go into one row of a few pages; in their
+   * tables, each node and each index entry would cost a page.
    */
   commitBlock({ block, nodes, codes }: BlockCommit, within: () => void = () => undefined): void {
     const number = Number(block.header.number);
@@ -71,12 +71,12 @@ export class ChainDatabase implements StateDatabase {
     this.#unsaved.add(number, effects, encoded.length);
   }
 
-  /** Bytes of what follows from the newest blocks and waits for {@link save}. */
+  /** Bytes of effects that wait for {@link save}. */
   get unsavedBytes(): number {
     return this.#unsaved.bytes;
   }
 
-  /** Writes what follows from the newest blocks into its tables: once, however often blocks overwrote it. */
+  /** Writes the unsaved effects into their tables: each node once, however often blocks overwrote it. */
   save(): void {
     const { nodes, places } = this.#unsaved.sorted();
     this.#write(() => {
@@ -87,7 +87,10 @@ export class ChainDatabase implements StateDatabase {
     this.#unsaved.clear();
   }
 
-  /** Learns what other threads have written: at the start of a snapshot, or of a process. @throws ChainDamagedError. */
+  /**
+   * Loads unsaved effects that another thread or process wrote, at the start of a snapshot or a process.
+   * @throws ChainDamagedError
+   */
   loadUnsaved(): void {
     const { first } = this.#statements.selectFirstUnsaved.get() as { first: number | null }; // The column of the statement.
     if (first !== (this.#unsaved.first ?? null)) this.#unsaved.clear();
@@ -124,7 +127,7 @@ export class ChainDatabase implements StateDatabase {
     return rows.map((row) => toExecuted(row as TransactionRow)); // the columns are those of the statement
   }
 
-  /** A block's transactions as they are stored, whatever they are. */
+  /** A block's transactions as they are stored, without any check. */
   readRows(number: bigint): readonly TransactionRow[] {
     const rows = this.#statements.selectTransactions.all(toPlace(number, 0), toPlace(number + 1n, 0));
     return rows.map((row) => row as TransactionRow); // as above
@@ -134,7 +137,7 @@ export class ChainDatabase implements StateDatabase {
     this.#statements.updateTransaction.run(raw, receipt, place);
   }
 
-  /** Undoes what `change` has done where it answers false. */
+  /** Undoes the changes of `change` if it returns false or throws. Returns what `change` returns. */
   tryChange(change: () => boolean): boolean {
     this.#database.exec("BEGIN IMMEDIATE");
     let isDone = false;
@@ -164,7 +167,7 @@ export class ChainDatabase implements StateDatabase {
     return this.#unsaved.first === undefined ? newest : this.#unsaved.first - 1;
   }
 
-  /** Rows of the index of hashes and logs as they follow each other in the file; undefined if they are not even numbers. */
+  /** Rows that follow an entry in the index of hashes and logs, as the file orders them; undefined if they cannot be read. */
   tryReadEntries({ key, place }: IndexEntry, limit: number): readonly IndexEntry[] | undefined {
     try {
       return this.#statements.selectEntries.all(key, place, limit) as IndexEntry[]; // The columns of the statement.
@@ -174,12 +177,12 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** Begins another index of hashes and logs beside the present one. */
+  /** Creates an empty index of hashes and logs beside the present one. */
   beginPlaces(): void {
     this.#database.exec(`DROP TABLE IF EXISTS new_places; ${placesTable("new_places")}`);
   }
 
-  /** Adds entries to the index that was begun; `isLast` puts it in the place of the present one. */
+  /** Adds entries to the new index; `isLast` then replaces the present one with it. */
   addNewPlaces(entries: readonly IndexEntry[], isLast: boolean): void {
     this.#write(() => {
       const insert = this.#database.prepare("INSERT OR IGNORE INTO new_places (key, place) VALUES (?, ?)");
@@ -195,7 +198,7 @@ export class ChainDatabase implements StateDatabase {
     return this.#statements.selectNode.get(Buffer.from(key, "latin1"))?.node as Uint8Array | undefined;
   }
 
-  /** Writes a node of the newest state again. */
+  /** Rewrites a node of the newest state. */
   replaceNode(key: string, node: Uint8Array): void {
     this.#write(() => this.#writeNode(key, node));
   }
@@ -221,14 +224,14 @@ export class ChainDatabase implements StateDatabase {
     return this.#owned?.logBytes() ?? 0;
   }
 
-  /** Copies the write-ahead log into the database file, so that it starts over. Whether all of it could be: a reader may need the rest. */
+  /** Copies the write-ahead log into the database file, so that the log starts over. Returns whether all of it was copied: a reader may need the rest. */
   checkpoint(): boolean {
     const row = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
     const { log, checkpointed } = row as { log: number; checkpointed: number }; // the columns of this pragma
     return checkpointed >= log;
   }
 
-  /** Leaves one file, without a log beside it where that can be written; or what is there as it is. */
+  /** Copies the log into the file and leaves only that; with `keepsLog`, leaves both as they are. */
   close(options: CloseOptions = {}): void {
     try {
       if (options.keepsLog !== true) this.#settle();
@@ -255,7 +258,7 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** A table with a damaged page cannot be dropped. It stays, under another name. */
+  /** A table with a damaged page cannot be dropped. It is renamed instead. */
   #dropPlaces(): void {
     try {
       this.#database.exec("DROP TABLE places");
@@ -283,7 +286,7 @@ export class ChainDatabase implements StateDatabase {
   }
 }
 
-/** Where a block and its transactions are found by their hashes and logs, each key once a place. */
+/** The index entries of a block: for its hash, and for the hash and the logs of each transaction. */
 export function indexEntries(block: Block): IndexEntry[] {
   const { number } = block.header;
   const entries = [{ key: toHashKey(block.hash), place: toPlace(number, 0) }];
@@ -295,7 +298,7 @@ export function indexEntries(block: Block): IndexEntry[] {
   return entries;
 }
 
-/** Whether it is one of {@link indexEntries}. */
+/** Whether the block has an index entry. */
 export function hasEntry({ hash, executed }: Pick<Block, "hash" | "executed">, { key, place }: IndexEntry): boolean {
   const { index } = fromPlace(place);
   if (index === 0 && key === toHashKey(hash)) return true;

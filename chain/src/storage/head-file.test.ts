@@ -43,7 +43,7 @@ describe("a head file", () => {
     expect(statSync(headFileOf(chainFile)).mode & 0o777).toBe(0o600);
   });
 
-  it.each([1n, 9n, 10n, 2n ** 53n])("names block %i at once, as a process that is killed leaves it", (number) => {
+  it.each([1n, 9n, 10n, 2n ** 53n])("names block %i as soon as it is written, before any sync", (number) => {
     headFile.prepare(blockAt(number - 1n));
     headFile.write(blockAt(number));
     expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(number) });
@@ -55,7 +55,7 @@ describe("a head file", () => {
     expect(statSync(headFileOf(chainFile)).size).toBeLessThanOrEqual(sectorBytes);
   });
 
-  it("that is whole is not replaced by an older block when the next process prepares", () => {
+  it("keeps a newer block when the next process prepares with an older one", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     const next = new HeadFile(chainFile);
@@ -64,13 +64,13 @@ describe("a head file", () => {
     next.close();
   });
 
-  it("is made anew by a process that settles it, without any block", () => {
+  it("is rewritten by settle without a write, if it is damaged", () => {
     writeFileSync(headFileOf(chainFile), "spoilt");
     headFile.settle(blockAt(5n));
     expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(5n) });
   });
 
-  it("that is whole stays as it is if a process without a block settles it", () => {
+  it("is not changed by settle without a write, if it is whole", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     new HeadFile(chainFile).settle({ number: 7n, hash: blockAt(8n).hash });
@@ -99,7 +99,7 @@ describe("a damaged head file", () => {
     }
   });
 
-  it("is recognised wherever it is cut", () => {
+  it("is reported as damaged wherever it is cut", () => {
     for (let length = whole.length - 1; length >= 0; length -= 1) {
       truncateSync(headFileOf(chainFile), length);
       expect(readHeadFile(chainFile), `length ${length}`).toEqual({ status: "damaged" });
@@ -108,16 +108,16 @@ describe("a damaged head file", () => {
 
   it.each<[string, (text: string) => string]>([
     ["zeros", (text) => "\0".repeat(text.length)],
-    ["more behind the end", (text) => `${text}\n`],
+    ["an extra line at the end", (text) => `${text}\n`],
     ["another block's number", (text) => text.replace("1234", "1233")],
     ["another hash", (text) => text.replace(blockAt(1_234n).hash, (hash): Hex => `0x${"0".repeat(hash.length - 2)}`)],
-  ])("is recognised by %s", (_, change) => {
+  ])("is reported as damaged if it has %s", (_, change) => {
     writeFileSync(headFileOf(chainFile), change(whole.toString("latin1")), "latin1");
     expect(readHeadFile(chainFile)).toEqual({ status: "damaged" });
   });
 });
 
-it("that cannot be read is named", () => {
+it("names a head file that cannot be read", () => {
   mkdirSync(headFileOf(chainFile));
   expect(() => readHeadFile(chainFile)).toThrow(
     `the chain's head file ${headFileOf(chainFile)} cannot be read: EISDIR`,

@@ -19,12 +19,12 @@ export interface ChainEnd {
   readonly hash: Hex;
 }
 
-/** What stands beside a chain's file; `accepted` where an operator has written that the chain is right as it is. */
+/** The state of a head file; `accepted` if an operator wrote that the chain is right as it is. */
 export type HeadFileState =
   | { readonly status: "missing" | "damaged" | "accepted" }
   | ({ readonly status: "whole" } & ChainEnd);
 
-/** An operator writes this into the file to go on with an earlier chain on purpose. No damage makes it. */
+/** An operator writes this word into the file to continue with an earlier chain on purpose. Damage does not produce it. */
 const acceptance = "accept";
 const form = /^stele chain head 1\nblock (\d{20})\nhash (0x[0-9a-f]{64})\n/;
 const numberDigits = 20;
@@ -40,7 +40,7 @@ export function readHeadFile(chainFile: string): HeadFileState {
   if (text === undefined) return { status: "missing" };
   if (text.trim() === acceptance) return { status: "accepted" };
   const [content = "", number = "", hash = ""] = form.exec(text) ?? [];
-  // The pattern has just held both.
+  // The pattern matched both.
   return content !== "" && text === sealed(content)
     ? { status: "whole", number: BigInt(number), hash: hash as Hex }
     : { status: "damaged" };
@@ -66,8 +66,8 @@ export class HeadFile {
   }
 
   /**
-   * To be called before a block is written: makes the file durable, with its parent, if it is not there or not whole. So no chain with a block after
-   * the first is ever without it. Cheap after the first call.
+   * Call this before writing a block. If the file is missing or not whole, makes it durable with the block's parent, so that no chain with a block after block
+   * 0 lacks it. Cheap after the first call.
    */
   prepare(parent: ChainEnd): void {
     if (this.#handle !== undefined) return;
@@ -75,19 +75,22 @@ export class HeadFile {
     this.#handle = openSync(headFileOf(this.#chainFile), "r+");
   }
 
-  /** To be called once a block is synced, and before anybody hears of it. Does nothing before {@link prepare}. */
+  /** Call this once a block is synced, before announcing it. Does nothing before {@link prepare}. */
   write(head: ChainEnd): void {
     if (this.#handle === undefined) return;
     this.#newest = encode(head);
     try {
       writeSync(this.#handle, this.#newest, 0, undefined, 0);
     } catch {
-      return; // The block is on disk, and the file may be behind. The next block tries again, and settling reports it.
+      return; // The block is on disk, and the file may be behind. The next block tries again, and `settle` throws if it fails too.
     }
     this.#sync ??= setTimeout(() => this.#syncLater(), HEAD_SYNC_INTERVAL_MS).unref();
   }
 
-  /** For a clean end: syncs what was written, or makes the file of `head` if it is not whole. @throws what the file system throws. */
+  /**
+   * For a clean stop: syncs what was written, or writes `head` if nothing was and the file is not whole.
+   * @throws what the file system throws.
+   */
   settle(head: ChainEnd): void {
     if (this.#handle === undefined || this.#newest === undefined) return this.#ensure(head);
     writeSync(this.#handle, this.#newest, 0, undefined, 0);
@@ -105,7 +108,7 @@ export class HeadFile {
     if (readHeadFile(this.#chainFile).status !== "whole") replaceDurably(headFileOf(this.#chainFile), encode(head));
   }
 
-  /** Blocks do not wait for it. If it fails, the sync after a later block is the next try. */
+  /** Blocks do not wait for this sync. If it fails, the next one follows a later block. */
   #syncLater(): void {
     this.#sync = undefined;
     if (this.#handle !== undefined) fdatasync(this.#handle, () => undefined);
@@ -121,7 +124,7 @@ function sealed(content: string): string {
   return `${content}check ${toHex(keccak256(Buffer.from(content)))}\n`;
 }
 
-/** The file is there whole, under its name, or not at all. */
+/** Replaces the file atomically: a crash leaves the old content or the new one. */
 function replaceDurably(file: string, content: Buffer): void {
   const unfinished = `${file}.unfinished`;
   writeFileSync(unfinished, content, { mode: 0o600, flush: true });

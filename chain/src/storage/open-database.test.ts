@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Copies a database of one row in the middle of a transaction that has written to the file: as a power loss leaves it. */
+/** Copies a database of one row in the middle of a transaction that has written to the file, as a power loss would leave it. */
 function cutShort(file: string): void {
   const source = join(folder, "source.sqlite");
   const database = new DatabaseSync(source);
@@ -47,7 +47,7 @@ function createGarbageCollection(): () => void {
   return runInNewContext("gc") as () => void; // The flag defines it, for new contexts.
 }
 
-/** Makes a database whose log holds its newest row: as a kill leaves it. */
+/** Makes a database whose log has its only table, as a kill leaves it. */
 async function killed(file: string): Promise<void> {
   const source = join(folder, "live.sqlite");
   const { database, close } = await openDatabase(source);
@@ -57,13 +57,13 @@ async function killed(file: string): Promise<void> {
   close();
 }
 
-describe("a file that is closed as it was", () => {
+describe("a file that a start did not accept", () => {
   const ends: readonly (readonly [string, (owned: OwnedDatabase) => void])[] = [
-    ["closed by a refused start", ({ close }) => close({ keepsLog: true })],
-    ["left by a start that ended halfway", () => undefined],
+    ["closed with keepsLog", ({ close }) => close({ keepsLog: true })],
+    ["never closed", () => undefined],
   ];
 
-  it.each(ends)("keeps its log if %s, and its last statement is collected after all else", async (_, end) => {
+  it.each(ends)("keeps its log if %s, even if a statement is collected last", async (_, end) => {
     const file = join(folder, "chain.sqlite");
     await killed(file);
     const before = [file, `${file}-wal`].map((path) => readFileSync(path));

@@ -12,13 +12,13 @@ export interface OwnedDatabase {
 }
 
 export interface CloseOptions {
-  /** Leaves the file and its log as they are: nobody has found yet whether the chain is whole. */
+  /** Leaves the file and its log as they are, for a chain that is damaged or not checked yet. */
   readonly keepsLog?: boolean;
 }
 
 /**
- * Opens the file for writing, for one chain alone. Threads of this process may read it meanwhile, so the database itself is not locked:
- * SQLite's exclusive mode on a file beside it holds a lock of the operating system that goes with the process, however it ends.
+ * Opens the file for writing, for one chain alone. Threads of this process may read it meanwhile, so the database itself is not locked: SQLite's exclusive mode
+ * on a file beside it holds a lock of the operating system. The lock ends with the process, however that ends.
  */
 export async function openDatabase(file: string): Promise<OwnedDatabase> {
   const lock = isInMemory(file) ? undefined : await openLocked(file);
@@ -28,7 +28,7 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
     const database = await openConfigured(file, [
       `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
-      // A log that starts over is cut to this, so that its length shows what was written since; the rest is written over, which syncs faster.
+      // Cuts a log that starts over, so that its length shows what was written since. Keeps this much, because overwriting syncs faster than growing.
       `PRAGMA journal_size_limit = ${LOG_BYTES_MAX / 2};`,
       "BEGIN IMMEDIATE; COMMIT;",
     ]);
@@ -41,7 +41,7 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
   }
 }
 
-/** Opens the file of a running chain for reading beside it. */
+/** Opens the file of a running chain for reading in another thread. */
 export async function openForReading(file: string): Promise<DatabaseSyncInstance> {
   if (isInMemory(file)) throw new ChainFileError("A chain in memory has no file that another thread could read.");
   return openConfigured(file, [`PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`], { readOnly: true });
@@ -79,12 +79,12 @@ interface OpenFiles {
   readonly lock: DatabaseSyncInstance | undefined;
 }
 
-/** Guards that are open. Garbage collection closes a database that nothing refers to, and a guard perhaps before the writer. */
+/** Open guards. Without a reference, garbage collection could close a guard before the writer. */
 const guards = new Set<DatabaseSyncInstance>();
 
 /**
- * Whoever closes a database last copies the log into it and deletes the log. A reader that closes after the writer prevents that, and copies
- * nothing itself. A new file needs none. Nor does one whose creation was cut short: it has a rollback journal and no log yet, and only a writer may roll back.
+ * Opens a guard: a reader that closes after the writer. The last connection to close copies the log into the file and deletes the log, but a reader does
+ * neither. A new file needs no guard. Nor does a file whose creation was cut short: it has a rollback journal and no log, and only a writer may roll back.
  */
 async function openGuard(file: string): Promise<DatabaseSyncInstance | undefined> {
   if (sizeOf(file) === 0) return undefined;
@@ -100,8 +100,8 @@ function closeGuard(guard: DatabaseSyncInstance): void {
 }
 
 /**
- * The lock goes last: until then nobody else may write. A guard that is needed stays open until the thread ends, since statements that are not
- * collected yet keep the database open after its close. The end of a thread closes what was opened last first, so the guard after the writer.
+ * Releases the lock last: until then no other process may write. With `keepsLog` the guard stays open until the thread ends, since statements that are not
+ * collected yet keep the database open after its close. The end of a thread closes what was opened last first, so the writer before the guard.
  */
 function closeAll({ database, guard, lock }: OpenFiles, { keepsLog = false }: CloseOptions = {}): void {
   try {
@@ -135,7 +135,7 @@ interface SqliteModule {
   readonly DatabaseSync: new (file: string, options: OpenOptions) => DatabaseSyncInstance;
 }
 
-/** The first line of Node that has its own SQLite without a flag from the start. */
+/** The first release line of Node.js with SQLite built in, without a flag from its start. */
 const NODE_MAJOR_MIN = 24;
 
 async function openFile(file: string, options: OpenOptions): Promise<DatabaseSyncInstance> {
@@ -147,14 +147,14 @@ async function openFile(file: string, options: OpenOptions): Promise<DatabaseSyn
   }
 }
 
-/** Node's own SQLite, or the package of the same interface where Node has none that is fit. */
+/** Node's own SQLite, or a package with the same interface for older releases. */
 async function loadSqlite(): Promise<SqliteModule> {
   const isNodeFit = Number(process.versions.node.split(".")[0]) >= NODE_MAJOR_MIN;
   const module: unknown = isNodeFit ? process.getBuiltinModule("node:sqlite") : await import("@photostructure/sqlite");
   return module as SqliteModule; // both have it, in the same shape
 }
 
-/** SQLite's SQLITE_IOERR_SHMSIZE: the index of the write-ahead log, a file beside the database, finds no space. */
+/** SQLite's SQLITE_IOERR_SHMSIZE: there is no space for the index of the write-ahead log, a file beside the database. */
 const SHARED_INDEX_CANNOT_GROW = 4_874;
 
 export function explain(file: string, cause: unknown): ChainFileError {

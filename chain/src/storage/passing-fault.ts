@@ -1,10 +1,10 @@
-/** Primary codes of SQLite for what says nothing of the file's content: busy, locked, no memory, I/O error, full, cannot open, protocol. */
+/** Primary codes of SQLite for errors that say nothing about the file's content: busy, locked, no memory, I/O error, full, cannot open, protocol. */
 const CODES: ReadonlySet<number> = new Set([5, 6, 7, 10, 13, 14, 15]);
 
 const IO_ERROR = 10;
 const IO_ERROR_TEXT = "disk I/O error";
 
-/** The texts of those codes (sqlite3_errstr): what `all` of `@photostructure/sqlite` 1 throws has no code. */
+/** The texts of those codes (sqlite3_errstr): errors of `all` in `@photostructure/sqlite` 1 have no code. */
 const TEXTS: ReadonlySet<string> = new Set([
   "database is locked",
   "database table is locked",
@@ -15,14 +15,14 @@ const TEXTS: ReadonlySet<string> = new Set([
   "locking protocol",
 ]);
 
-/** Whether reading failed for a reason that may pass, and not because of what is in the file. */
+/** Whether reading failed for a temporary reason, and not because of the file's content. */
 export function isPassingFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = findCode(error);
   return code === undefined ? TEXTS.has(error.message) : CODES.has(code);
 }
 
-/** Whether the disk, or a file that ends too early, did not give what was to be read. */
+/** Whether a read failed because of the disk, or because the file is too short. */
 export function isReadFault(error: unknown): error is Error {
   return error instanceof Error && (findCode(error) ?? IO_ERROR) === IO_ERROR && error.message === IO_ERROR_TEXT;
 }

@@ -1,7 +1,7 @@
 import { keccak256, toBuffer } from "@stele/eth/node";
 import type { Log } from "../blocks/log.ts";
 
-/** Where a transaction stands: block number × 2^20 + index in the block. Exact up to block 2^33. */
+/** Where a transaction is: block number × 2^20 + index in the block. Exact up to block 2^33. */
 export type Place = number;
 
 const INDEX_FACTOR = 2 ** 20;
@@ -15,7 +15,7 @@ export function fromPlace(place: Place): { readonly blockNumber: bigint; readonl
   return { blockNumber: BigInt(Math.floor(place / INDEX_FACTOR)), index: place % INDEX_FACTOR };
 }
 
-/** The start of a hash as an integer. */
+/** The first 6 bytes of a hash as an integer. */
 export function toHashKey(hash: Uint8Array): number {
   return toBuffer(hash).readUIntBE(0, KEY_BYTES);
 }
@@ -28,13 +28,13 @@ export function topicKey(topic: Uint8Array): number {
   return toHashKey(keccak256(Buffer.concat([Uint8Array.of(1), topic])));
 }
 
-/** The index entries of one transaction's logs, each once. */
+/** The index keys of one transaction's logs, each once. */
 export function logKeys(logs: readonly Log[]): ReadonlySet<number> {
   const keys = new Map<string, number>();
   let previous: Log | undefined;
   for (const log of logs) {
     const { address, topics } = log;
-    // Logs of one transaction share objects: comparing them spares a look-up.
+    // Logs of one transaction share objects: comparing references saves a look-up.
     if (address !== previous?.address) remember(keys, address, addressKey);
     if (topics[0] !== undefined && topics[0] !== previous?.topics[0]) remember(keys, topics[0], topicKey);
     previous = log;

@@ -1,10 +1,10 @@
 /** Raised when the tables change; a file of another version is refused. */
 export const SCHEMA_VERSION = 2;
 
-/** Marks a file as a chain of Stele ("Stel"), so that another SQLite file is not taken for one. */
+/** Marks a file as a chain of Stele ("Stel"), so that no other SQLite file is mistaken for one. */
 export const APPLICATION_ID = 0x5374_656c;
 
-/** `places`, or the table that is to replace it. */
+/** SQL for `places`, or for the table that will replace it. */
 export function placesTable(name: string): string {
   return `CREATE TABLE ${name} (key INTEGER NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (key, place)) STRICT, WITHOUT ROWID`;
 }
@@ -12,7 +12,7 @@ export function placesTable(name: string): string {
 /**
  * `place` is block number × 2^20 + index of the transaction in its block. `places` says where a key occurs: the first 6 bytes of the hash of a
  * block or transaction, compared with the whole hash on reading, or of the hash of an address (kind 0) or a first topic (kind 1) of a log.
- * `unsaved` has what follows from the newest blocks and is not in `nodes` and `places` yet (`effects-codec.ts`).
+ * `unsaved` has the effects of the newest blocks that are not in `nodes` and `places` yet (`effects-codec.ts`).
  */
 export const SCHEMA = `
   CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

@@ -31,7 +31,7 @@ export class UnsavedEffects {
     return this.#last;
   }
 
-  /** Size of the rows in the file. */
+  /** Bytes of the rows in the file. */
   get bytes(): number {
     return this.#bytes;
   }

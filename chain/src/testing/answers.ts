@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
 
-// What the methods answer, as far as tests go on with it.
+// The parts of the methods' answers that tests use.
 
 export interface PlacedAnswer {
   readonly hash: Hex;

@@ -7,13 +7,13 @@ import { BASE_FEE_PER_GAS, BLOCK_GAS_LIMIT_DEFAULT } from "../limits.ts";
 import { startAnvil } from "../../../tools/anvil.mjs";
 import { CHAIN_ID, createTestClient, embeddedTransport, httpTransport, SIGNER, type TestClient } from "./client.ts";
 
-/** An answer as it stands on the wire. */
+/** An answer of JSON-RPC. */
 export interface RawAnswer {
   readonly result?: unknown;
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** A chain that the yardstick is held against. */
+/** A chain that the yardstick tests run against. */
 export interface Backend extends AsyncDisposable {
   readonly client: TestClient;
   ask(method: string, params?: unknown): Promise<RawAnswer>;
@@ -21,7 +21,7 @@ export interface Backend extends AsyncDisposable {
 
 interface BackendEntry {
   readonly name: string;
-  /** Whether it answers with transactions that wait for a block. */
+  /** Whether it returns transactions that wait for a block. */
   readonly hasPool: boolean;
   start(): Promise<Backend>;
 }
@@ -55,7 +55,7 @@ async function startReader(): Promise<Backend> {
   };
 }
 
-/** Through the reader, but for what only the owner may ask. */
+/** Asks the reader, except for methods that only the owner may call. */
 async function readOrRequest(chain: EmbeddedChain, request: { method: string; params?: unknown }): Promise<unknown> {
   if (/sendRaw|Filter|ubscribe/.test(request.method)) return chain.request(request);
   return JSON.parse(await chain.reader.read(request));

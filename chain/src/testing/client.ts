@@ -50,8 +50,8 @@ export function httpTransport(url: string): Transport {
 }
 
 /**
- * Sends a transaction and waits for its receipt. No replacement is looked for: viem misses a block that comes during that look, and where
- * each transaction makes its block there is no further one.
+ * Sends a transaction and waits for its receipt. Does not check for a replacement: viem misses a block that comes during that check, and no further block
+ * follows without a transaction.
  */
 export async function sendAndWait(
   { reader, writer }: TestClient,

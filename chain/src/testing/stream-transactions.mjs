@@ -1,4 +1,4 @@
-// A process to be killed: sends transactions without end and prints each hash once a receipt for it was read.
+// For tests that kill this process: sends transactions without end and prints each hash once its receipt is available.
 import { startEmbeddedChain } from "@stele/chain";
 import { privateKeyToAccount } from "viem/accounts";
 
@@ -7,7 +7,7 @@ const account = privateKeyToAccount(privateKey);
 const chain = await startEmbeddedChain({ file, chainId: Number(chainId), genesisAccounts: [account.address] });
 const ask = (method, ...params) => chain.request({ method, params });
 
-// Returns nothing; logs its calldata under topic 0.
+// Deploys a contract that logs its calldata under topic 0.
 const DEPLOYMENT = "0x600d600c600039600d6000f33660006000376000366000a100";
 let nonce = Number(await ask("eth_getTransactionCount", account.address, "latest"));
 const fees = { type: "eip1559", chainId: Number(chainId), gas: 500_000n, maxFeePerGas: 7n, maxPriorityFeePerGas: 0n };

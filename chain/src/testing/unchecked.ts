@@ -14,7 +14,7 @@ interface FeeMarketFields {
 const toItem = (value: bigint | number | undefined): Hex => (value ? numberToHex(value) : "0x");
 const toWord = (value: Hex | undefined): Hex => trim(value ?? "0x");
 
-/** Serializes a transaction of type 2 without viem's own checks of it. */
+/** Serializes a transaction of type 2 without viem's checks. */
 export function serializeFeeMarketUnchecked(transaction: unknown, signature?: Signature): Hex {
   const { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data } = transaction as FeeMarketFields;
   const items = [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas].map(toItem);

@@ -33,7 +33,7 @@ export async function verifyChainFile(file: string): Promise<void> {
     for (let number = 0n; number <= last.header.number; number += 1n) await verifyBlock(database, number);
     const nodes = verifyState(database, last.header.stateRoot);
     const { count } = sqlite.prepare("SELECT count(*) AS count FROM nodes").get() as { count: number };
-    expect(count, "stored nodes beside those that the state needs").toBe(nodes);
+    expect(count, "exactly the nodes that the state needs are stored").toBe(nodes);
   } finally {
     sqlite.close();
   }

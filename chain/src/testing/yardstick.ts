@@ -33,7 +33,7 @@ interface UncheckedFields {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-/** One backend with the yardstick contract on it, and the ways in which the assertions ask. */
+/** A backend with the yardstick contract, and the requests of the tests. */
 export class Yardstick {
   readonly client: TestClient;
   readonly contract: Hex;
@@ -57,7 +57,7 @@ export class Yardstick {
     return new Yardstick(backend, contract, transactionHash);
   }
 
-  /** What a method answers is asserted by the caller; the type says only what the assertions go on with. */
+  /** The caller asserts the answer; its type names only the parts that the assertions use. */
   async resultAs<Answer>(method: string, ...params: unknown[]): Promise<Answer> {
     const answer = await this.#backend.ask(method, params);
     expect(answer.error).toBeUndefined();

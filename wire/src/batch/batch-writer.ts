@@ -1,15 +1,15 @@
 import { listBytes, RlpWriter } from "@stele/eth";
 import { type BatchEvent, encodedBytes, writeEvent } from "./encode-events.ts";
 
-/** Room in front of the events for the list header, whose length is known last. */
+/** Bytes before the events for the list header, whose length is known only at the end. */
 const frontBytes = 5;
 /** Below this size the buffer grows fourfold, above it twofold. */
 const shortBytes = 16_384;
-/** What a writer without events has; nothing but an empty list is ever written here. */
+/** The buffer of a writer without events. Only the header of an empty list is ever written to it. */
 const noEvents = new Uint8Array(frontBytes);
 /**
- * With many topics most batches have one short event. Short buffers are parts of a shared one, since the engine takes longer for an `ArrayBuffer` of
- * their own than all the rest of the batch takes. It is small, since the last of its parts keeps all of it.
+ * With many topics most batches have one short event. Short buffers are parts of a shared one, since allocating an `ArrayBuffer` takes V8 longer than the rest
+ * of the batch. The shared buffer is small, since any part of it keeps all of it in memory.
  */
 const shared = { bytes: new Uint8Array(0), at: 0, partMax: 512, size: 4_096 };
 
@@ -36,7 +36,7 @@ export class BatchWriter {
     this.#end();
   }
 
-  /** Another writer that has the events from `from` up to, but not including, `to`. */
+  /** Returns another writer with the events from `from` up to, but not including, `to`. */
   slice(from: number, to: number): BatchWriter {
     const start = this.#startOf(from);
     const part = new BatchWriter();
@@ -47,7 +47,7 @@ export class BatchWriter {
     return part;
   }
 
-  /** Another writer that has the events whose index `isKept`. */
+  /** Returns another writer with the events for whose index `isKept` returns true. */
   pick(isKept: (index: number) => boolean): BatchWriter {
     const kept = new BatchWriter();
     for (const [index, end] of this.#ends.entries()) {
@@ -73,7 +73,7 @@ export class BatchWriter {
     this.#end();
   }
 
-  /** A first `push` allocates 17 slots, and with many topics most batches have one event. */
+  /** Avoids a first `push`, which allocates 17 slots: with many topics most batches have one event. */
   #end(): void {
     if (this.count === 0) this.#ends = [this.#writer.at];
     else this.#ends.push(this.#writer.at);
@@ -96,7 +96,7 @@ export class BatchWriter {
   }
 }
 
-/** Bytes that no other caller has. */
+/** Returns bytes that no other caller has. */
 function takeBytes(length: number): Uint8Array {
   if (length > shared.partMax) return new Uint8Array(length);
   if (shared.at + length > shared.bytes.length) {

@@ -51,7 +51,7 @@ function writes(writer: BatchWriter, events: readonly BatchEvent[]): boolean {
   return writer.count === events.length && Buffer.compare(writer.finish(), encodeEvents(events)) === 0;
 }
 
-test("a writer that gets the events one by one writes the same bytes, also for a part", () => {
+test("BatchWriter writes the same bytes as encodeEvents, also for a part of the events", () => {
   const place = fc.nat(20);
   const extra = { content: Uint8Array.of(1), extensions: [] };
   fc.assert(
@@ -77,7 +77,7 @@ test("encodedBytes is the size that an event adds", () => {
   );
 });
 
-test("changed, cut or random bytes decode to a batch that encodes to them, or are malformed", () => {
+test("changed, cut or random bytes are malformed, or decode to events that encode to the same bytes", () => {
   const changed = fc.tuple(batchEvents, fc.nat(), fc.nat(255), fc.nat(3)).map(([events, place, byte, kind]) => {
     const bytes = encodeEvents(events);
     const at = place % bytes.length;
@@ -100,7 +100,7 @@ test("changed, cut or random bytes decode to a batch that encodes to them, or ar
   );
 });
 
-test("the root equals the naive one and every path leads to it", () => {
+test("merkleRoot equals a naive root, and every merklePath leads to it", () => {
   fc.assert(
     fc.property(fc.array(batchEvent, { minLength: 1, maxLength: 40 }), (events) => {
       const encoded = encodeEvents(events);

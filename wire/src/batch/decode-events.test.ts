@@ -9,22 +9,22 @@ describe("encodeEvents", () => {
   test.each([
     ["no events", [], "c0"],
     ["empty content", [{ content: bytes(""), extensions: [] }], "c3 c2 80 c0"],
-    ["a byte that is its own item", [{ content: bytes("7f"), extensions: [] }], "c3 c2 7f c0"],
-    ["a byte that is not", [{ content: bytes("80"), extensions: [] }], "c4 c3 81 80 c0"],
+    ["a byte that needs no header", [{ content: bytes("7f"), extensions: [] }], "c3 c2 7f c0"],
+    ["a byte that needs a header", [{ content: bytes("80"), extensions: [] }], "c4 c3 81 80 c0"],
     ["extensions", [{ content: bytes("01"), extensions: [["k", "é"]] as const }], "c7 c6 01 c4 6b 82 c3a9"],
     [
       "a lone surrogate",
       [{ content: bytes("01"), extensions: [["k", "\ud800"]] as const }],
       "c8 c7 01 c5 6b 83 efbfbd",
     ],
-  ])("%s", (_, events, hex) => {
+  ])("encodes %s", (_, events, hex) => {
     expect(Buffer.from(encodeEvents(events)).toString("hex")).toBe(hex.replaceAll(" ", ""));
   });
 });
 
 describe("decodeEvents refuses", () => {
   test.each([
-    ["nothing", ""],
+    ["empty input", ""],
     ["a string", "80"],
     ["bytes after the list", "c0 00"],
     ["an event that is a string", "c1 01"],
@@ -48,7 +48,7 @@ describe("decodeEvents refuses", () => {
     expect(() => decodeEvents(bytes(hex))).toThrow(MalformedError);
   });
 
-  test("deep nesting is refused at once", () => {
+  test("deep nesting, at once", () => {
     expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedError);
   });
 });
@@ -59,7 +59,7 @@ test("accepts 65,536 events in a batch and no more", () => {
   expect(() => decodeEvents(encodeEvents(events))).toThrow("more than 65536 events");
 });
 
-test("contents are views, and texts keep a byte order mark", () => {
+test("decoded contents are views of the input, and decoded texts keep a byte order mark", () => {
   const encoded = encodeEvents([{ content: bytes("0102"), extensions: [["\ufeffk", ""]] }]);
   const [event] = decodeEvents(encoded);
   expect(event?.content.buffer).toBe(encoded.buffer);

@@ -48,7 +48,7 @@ export function hashLeaves(encoded: Uint8Array): Level {
   return level;
 }
 
-/** The header and the index overwrite bytes that are already hashed. */
+/** Hashes one leaf. Its header and index overwrite bytes of the window that are already hashed. */
 function hashLeaf(
   writer: RlpWriter,
   {
@@ -81,7 +81,7 @@ function measureFrames(reader: RlpReader, start: number, end: number): Frames {
   return { count, longest };
 }
 
-/** Replaces the hashes of a level by their parents: sorts each pair and carries an odd one at the end up unchanged. */
+/** Replaces the hashes of a level by their parents: sorts each pair, and moves an odd hash at the end up unchanged. */
 export function hashLevel({ at, count }: Level): Level {
   const heap = hashHeap.reserve(0);
   const last = at + (count - 1) * hashBytes;

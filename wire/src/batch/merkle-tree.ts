@@ -3,7 +3,7 @@ import { copyLevel, hashLeaves, hashLevel } from "./merkle-leaves.ts";
 
 /** The whole Merkle tree of a batch, for callers that need the paths of many events. It takes 64 bytes an event. */
 export class MerkleTree {
-  /** From the leaves to the root, the hashes of a level one after the other. */
+  /** One buffer for each level, from the leaves to the root, with the hashes of the level. */
   readonly #levels: readonly Uint8Array[];
 
   /** @throws MalformedError as merkleRoot does. */

@@ -22,9 +22,8 @@ export function leafHash(index: number, event: BatchEvent, keccak: Keccak256 = p
 }
 
 /**
- * The Merkle root over an encoded batch. Each pair is sorted before it is hashed, an odd node at the end of a level is carried up unchanged, and a
- * single leaf is the root. OpenZeppelin's MerkleProof verifies paths to it. Reads only the frames of the events: {@link decodeEvents} validates
- * their content.
+ * The Merkle root over an encoded batch. Each pair is sorted before it is hashed, an odd node at the end of a level moves up unchanged, and a single leaf is
+ * the root. OpenZeppelin's MerkleProof verifies paths to it. Reads only where each event begins and ends: {@link decodeEvents} validates the content.
  * @throws MalformedError if the bytes are not a list of lists, or the list is empty or longer than a batch may be.
  */
 export function merkleRoot(encoded: Uint8Array): Uint8Array {

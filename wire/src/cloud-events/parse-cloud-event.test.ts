@@ -19,7 +19,7 @@ function refusalOf(task: () => unknown): unknown {
 }
 
 describe("a CloudEvent", () => {
-  it("of the library becomes content and extensions", () => {
+  it("of the cloudevents library becomes content and extensions", () => {
     const message = HTTP.structured(
       new CloudEvent({ ...event, data: { n: 1 }, orderid: "9", time: "2026-11-23T09:00:00.000Z" }),
     );
@@ -37,24 +37,24 @@ describe("a CloudEvent", () => {
   });
 
   it.each([
-    ["JSON with all its digits", '"data": {"n": 12345678901234567890}', '{"n": 12345678901234567890}'],
+    ["JSON with a number beyond 2^53", '"data": {"n": 12345678901234567890}', '{"n": 12345678901234567890}'],
     ["a JSON string", '"data":"a"', '"a"'],
     ["text", '"datacontenttype":"text/plain","data":"grüße"', "grüße"],
     ["bytes", '"data_base64":"aGVsbG8="', "hello"],
-    ["nothing", '"other":true', ""],
-  ])("keeps %s", (_, members, expected) => {
+    ["missing data", '"other":true', ""],
+  ])("turns %s into content", (_, members, expected) => {
     const json = `${structured({}).slice(0, -1)},${members}}`;
     expect(text(parseCloudEvent(json, "svc-").content)).toBe(expected);
   });
 
-  it("in binary mode has its attributes beside the content", () => {
+  it("in binary mode has attributes beside the content", () => {
     const attributes = new Map(Object.entries({ specversion: "1.0", ...event, datacontenttype: "text/plain" }));
     const { content, extensions } = readBinaryCloudEvent(attributes, new TextEncoder().encode("hi"), "x-");
     expect(text(content)).toBe("hi");
     expect(extensions).toContainEqual(["x-format", "text/plain"]);
   });
 
-  it("comes in batches", () => {
+  it("of a batch is parsed by itself", () => {
     const texts = splitCloudEventBatch(`[${structured({ id: "1" })}, ${structured({ id: "2" })}]`);
     const batch = texts.map((json) => parseCloudEvent(json, "svc-"));
     expect(batch.map(({ extensions }) => Object.fromEntries(extensions)["svc-ce-id"])).toEqual(["1", "2"]);
@@ -65,9 +65,9 @@ describe("a CloudEvent", () => {
     ["no id", structured({ id: undefined })],
     ["a blank source", structured({ source: "" })],
     ["another version", structured({ specversion: "0.3" })],
-    ["an attribute of another name", structured({ "Order-Id": "1" })],
+    ["an attribute with an invalid name", structured({ "Order-Id": "1" })],
     ["an attribute that is an object", structured({ orderid: {} })],
-    ["an attribute that has another meaning here", structured({ format: "x" })],
+    ["an attribute whose name the broker uses", structured({ format: "x" })],
     ["data twice", structured({ data: 1, data_base64: "" })],
     ["text with half a surrogate pair", structured({ datacontenttype: "text/plain", data: "\ud800" })],
     ["data that is not Base64", structured({ data_base64: "?" })],
@@ -95,7 +95,7 @@ describe("a CloudEvent", () => {
     ["dataschema", ""],
     ["datacontenttype", "no type"],
     ["orderid", "a\u0007"],
-  ])("names the attribute %s with %j, which it could not give back", (name, value, mode = "structured") => {
+  ])("is refused with the name of attribute %s for value %j", (name, value, mode = "structured") => {
     const attributes = new Map(Object.entries({ specversion: "1.0", ...event, [name]: value }));
     const parse = (): unknown =>
       mode === "binary"
@@ -106,7 +106,7 @@ describe("a CloudEvent", () => {
     expect(String(refusal)).toContain(`attribute ${name} `);
   });
 
-  it("gives back every attribute that is taken, but for those that are the broker's", () => {
+  it("comes back with every accepted attribute, except those that the broker sets", () => {
     const given = { dataschema: "urn:order", orderid: "9", number: -12, flag: true, time: "2026-11-23T09:00:00+01:00" };
     const { content, extensions } = parseCloudEvent(
       structured({ ...given, datacontenttype: "text/x!y", data: "x" }),
@@ -130,7 +130,7 @@ describe("a CloudEvent", () => {
     });
   });
 
-  it("in a batch is an object", () => {
+  it("of a batch is refused if it is not an object", () => {
     expect(
       isBrokerError(
         refusalOf(() => splitCloudEventBatch("[1]")),
@@ -140,7 +140,7 @@ describe("a CloudEvent", () => {
   });
 });
 
-it("raw parts are the texts of the values, in any JSON", () => {
+it("readRawParts returns the texts of the values of any JSON", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, space) => {
       const object = readRawParts(JSON.stringify({ 'a"]': value, b: [value] }, undefined, space));

@@ -11,7 +11,7 @@ import {
   toAttributeName,
 } from "./render-cloud-event.ts";
 
-/** What a CloudEvent publishes. */
+/** The publish that a CloudEvent asks for. */
 export interface PublishedCloudEvent {
   /** Its topic, unless the call names one. */
   readonly subject: string | undefined;
@@ -19,24 +19,24 @@ export interface PublishedCloudEvent {
   readonly extensions: readonly (readonly [key: string, value: string])[];
 }
 
-/** The text of a value of a JSON object: what JSON.parse makes of it decides what it is. */
+/** The members of a JSON object: the unparsed text of each value, by name. */
 type RawMembers = ReadonlyMap<string, string>;
 
 const attributeName = /^[a-z0-9]+$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
-/** With a length that four divides. A group that repeats would take the stack of a long text, and its time. */
+/** For texts whose length is a multiple of four. A repeated group would overflow the stack on a long text, and take longer. */
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const required = ["specversion", "id", "source", "type"] as const;
-/** Attributes that become an extension of another name, because the broker says its own in their place. */
+/** Attributes that become extensions of another name, because the broker sets its own values. */
 const own = new Map<string, string>(Object.entries(cloudEventKeys));
 
 export interface CloudEventReading {
-  /** Whether the event may be one that a broker rendered: then its sequence is left out, and its other extensions get their keys back. */
+  /** Whether a broker may have rendered the event: then its sequence is dropped, and its other extensions get their keys back. */
   readonly mayBeRendered?: boolean;
 }
 
 /**
- * Reads an event in the JSON format of CloudEvents 1.0.2. The content of JSON data is its text as it stands. `prefix` begins the keys of extensions.
+ * Reads an event in the JSON format of CloudEvents 1.0.2. The content of JSON data is its unchanged text. Keys of extensions begin with `prefix`.
  * @throws BrokerError 200001.
  */
 export function parseCloudEvent(
@@ -58,7 +58,7 @@ export function parseCloudEvent(
   return { ...published, extensions: [...published.extensions, ...others] };
 }
 
-/** Takes the extensions out of the attributes that could be none themselves. */
+/** Removes the attribute `otherextensions` and returns the extensions in it, which cannot be attributes. */
 function takeOthers(attributes: Map<string, string>): [string, string][] {
   const text = attributes.get(otherExtensions);
   attributes.delete(otherExtensions);
@@ -74,7 +74,10 @@ function readObject(text: string): Iterable<readonly [string, unknown]> {
   }
 }
 
-/** The events of the JSON batch format, each a text for {@link parseCloudEvent}: to read a long batch takes a while. @throws BrokerError 200001. */
+/**
+ * The events of the JSON batch format, each a text for {@link parseCloudEvent}: parsing a long batch at once would take a while.
+ * @throws BrokerError 200001.
+ */
 export function splitCloudEventBatch(json: string): readonly string[] {
   return readRawParts(json).map(([, text]) => {
     if (!text.startsWith("{")) throw malformed("an event of the batch is no object");
@@ -109,7 +112,7 @@ function toPublished({ attributes, content }: ReadEvent, prefix: string): Publis
   return { subject: attributes.get("subject"), content, extensions };
 }
 
-/** Refuses what would not come back in the broker's own CloudEvent, and is not replaced by intent. */
+/** @throws BrokerError for an attribute that the broker could not render again, unless the broker sets its own value on purpose. */
 function checkAttribute(name: string, value: string): void {
   if (!attributeName.test(name)) throw malformed(`${quote(name)} is no name of an attribute`);
   if (!isLegal(value)) throw malformed(`the attribute ${name} contains a control character`);
@@ -129,7 +132,7 @@ function isCore(name: string): boolean {
   return name === "specversion" || name === "datacontenttype" || own.has(name);
 }
 
-/** The key of the extension that keeps an attribute, after the prefix; undefined for none. */
+/** The key, without the prefix, of the extension that keeps an attribute; undefined for none. */
 function toKey(name: string): string | undefined {
   if (name === "specversion") return undefined;
   return name === "datacontenttype" ? formatKey : (own.get(name) ?? name);

@@ -6,8 +6,8 @@ const comma = 0x2c;
 const colon = 0x3a;
 
 /**
- * The texts of the elements of an array, or of the values of an object by their names, as they stand in a text that `JSON.parse` takes and that holds
- * an array or object. A parser would round numbers beyond 2^53.
+ * The unparsed texts of an array's elements, or of an object's values with their names. `text` must be valid JSON of an array or object. A parser would round
+ * numbers beyond 2^53.
  */
 export function readRawParts(text: string): readonly (readonly [name: string, value: string])[] {
   const parts: [string, string][] = [];

@@ -21,7 +21,7 @@ function toSource(changes: Partial<CloudEventSource> = {}): CloudEventSource {
   };
 }
 
-/** What the library of the CloudEvents project reads in it; it checks each attribute. */
+/** The event as the CloudEvents project's library reads it. The library checks each attribute. */
 function read(source: CloudEventSource): CloudEvent<unknown> {
   const body = renderCloudEvent(source);
   const event = HTTP.toEvent({ headers: { "content-type": "application/cloudevents+json" }, body });
@@ -31,7 +31,7 @@ function read(source: CloudEventSource): CloudEvent<unknown> {
 }
 
 describe("an event as a CloudEvent", () => {
-  it("has the place of the event in its attributes", () => {
+  it("has eventId, topic, sequence and time in its attributes", () => {
     expect(read(toSource()).toJSON()).toMatchObject({
       specversion: "1.0",
       id: "2cf24dba-59-1124",
@@ -44,7 +44,7 @@ describe("an event as a CloudEvent", () => {
     expect(JSON.parse(renderCloudEvent(toSource({ time: undefined })))).not.toHaveProperty("time");
   });
 
-  it("has JSON as it is, also a number that no other language reads exactly", () => {
+  it("has JSON content unchanged except for line breaks, even numbers beyond 2^53", () => {
     const content = text('{ "n": 12345678901234567890,\n "s": "a\\nb" }');
     const body = renderCloudEvent(toSource({ content, extensions: [["svc-format", "json"]] }));
     expect(body).toContain('"datacontenttype":"application/json"');
@@ -55,7 +55,7 @@ describe("an event as a CloudEvent", () => {
   it.each([
     ["text/plain; charset=utf-8", "ü", "ü"],
     ["application/vnd.acme+json", '{"a":[1]}', { a: [1] }],
-  ])("has the data of %s", (format, content, data) => {
+  ])("has content of type %s as data", (format, content, data) => {
     const event = read(toSource({ content: text(content), extensions: [["svc-format", format]] }));
     expect(event.datacontenttype).toBe(format);
     expect(event.data).toEqual(data);
@@ -67,13 +67,13 @@ describe("an event as a CloudEvent", () => {
     ["text/plain", Uint8Array.of(0xff)],
     ["application/octet-stream", text("{}")],
     ["no type", text("{}")],
-  ])("has data of %s in Base64 where it is not what it says", (format, content) => {
+  ])("has content of format %s in Base64 if it is not text or JSON", (format, content) => {
     const body = JSON.parse(renderCloudEvent(toSource({ content, extensions: [["svc-format", format]] }))) as object;
     expect(body).toHaveProperty("data_base64", Buffer.from(content).toString("base64"));
     expect(body).not.toHaveProperty("data");
   });
 
-  it("names extensions as attributes may be named, and keeps those that become none by their keys", () => {
+  it("has extensions as attributes, and lists those that cannot be attributes by their keys", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-Order-Id", "7"],
       ["svc-order_id", "8"],
@@ -102,13 +102,13 @@ describe("an event as a CloudEvent", () => {
     ["svc-ce-type", "a\tb"],
     ["svc-ce-type", ""],
     ["svc-ce-dataschema", ""],
-  ])("keeps the extension %s %j, which its attribute cannot have", (key, value) => {
+  ])("lists the extension %s among the others if its value is %j", (key, value) => {
     const event = read(toSource({ extensions: [[key, value]] }));
     expect(event.toJSON()).toMatchObject({ type: "stele.event", datacontenttype: "application/octet-stream" });
     expect(JSON.parse(String(event["otherextensions"]))).toEqual({ [key]: value });
   });
 
-  it("has no other extensions where each is an attribute", () => {
+  it("has no otherextensions if each extension is an attribute", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-format", "json"],
       ["svc-ce-dataschema", "urn:order"],

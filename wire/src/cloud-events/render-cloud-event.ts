@@ -1,27 +1,27 @@
-/** What a CloudEvent says of an event of the broker. */
+/** The parts of an event that its CloudEvent contains. */
 export interface CloudEventSource {
   readonly eventId: string;
   readonly topic: string;
   /** The number of the event in its topic. */
   readonly sequence: number;
   readonly content: Uint8Array;
-  /** The content in Base64; asked for only where the data is not text. */
+  /** The content in Base64; called only if the data is neither text nor JSON. */
   readonly base64: () => string;
   readonly extensions: readonly (readonly [key: string, value: string])[];
-  /** What each of these keys begins with. */
+  /** The prefix of these keys. */
   readonly extensionPrefix: string;
   /** `eip155:<chainId>:<topicAddress>`. */
   readonly source: string;
-  /** Unless the event names its own. */
+  /** Type of an event that names none. */
   readonly type: string;
-  /** Time of the event's block, in milliseconds since the epoch; undefined where nobody knows it now. */
+  /** Time of the event's block, in milliseconds since the epoch; undefined if it is unknown. */
   readonly time: number | undefined;
 }
 
 /** Sequences of equal length sort as text in the order of their numbers (CloudEvents extension "sequence"). */
 const sequenceDigits = 16;
 
-/** The attribute that holds the extensions that become none, as a JSON object. */
+/** The attribute with the extensions that cannot be attributes, as a JSON object. */
 export const otherExtensions = "otherextensions";
 
 /** Attributes that an extension may not take (CloudEvents 1.0.2, section "Context Attributes"; JSON format, section 3.1). */
@@ -42,7 +42,7 @@ const taken: ReadonlySet<string> = new Set([
 
 /** The extension that names the type of the content, after the prefix; `json`, or a media type. */
 export const formatKey = "format";
-/** Extensions by which a publish says what the CloudEvent says of itself. Only type and schema are said again: the rest has become that of the broker. */
+/** Extensions that keep the attributes of a published CloudEvent. Only type and schema are rendered again: the broker sets the others. */
 export const cloudEventKeys = {
   type: "ce-type",
   source: "ce-source",
@@ -52,7 +52,7 @@ export const cloudEventKeys = {
   dataschema: "ce-dataschema",
 } as const;
 
-/** Keys that are no attributes of their own: core attributes stand for them. */
+/** Keys that get no attribute of their own, because a core attribute has their value. */
 const ownKeys: ReadonlySet<string> = new Set([formatKey, ...Object.values(cloudEventKeys)]);
 
 const octets = "application/octet-stream";
@@ -64,8 +64,8 @@ const control = /[\p{Cc}\p{Cs}]/u;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The context attributes of an event, in order. Names of extensions lose the prefix and all but letters and digits: `svc-order-id` is `orderid`. One that
- * would then be an attribute already, or has a value that none may have, stands in {@link otherExtensions} under its own key.
+ * The context attributes of an event, in order. Names of extensions lose the prefix and all but letters and digits: `svc-order-id` becomes `orderid`. An
+ * extension whose name is then taken, or whose value no attribute may have, goes into {@link otherExtensions} under its key.
  */
 export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<string, string> {
   const { extensions, extensionPrefix: prefix, time } = event;
@@ -86,36 +86,36 @@ export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<str
     const [key, value] = extension;
     const name = toAttributeName(key, prefix);
     if (name !== undefined && !attributes.has(name) && isLegal(value)) attributes.set(name, value);
-    else if (!isSaid(toBareKey(key, prefix), value)) others.push(extension);
+    else if (!isCovered(toBareKey(key, prefix), value)) others.push(extension);
   }
   if (others.length > 0) attributes.set(otherExtensions, renderOthers(others));
   return attributes;
 }
 
-/** Whether a value may stand in an attribute (CloudEvents 1.0.2, "Type System"). */
+/** Whether an attribute may have this value (CloudEvents 1.0.2, "Type System"). */
 export function isLegal(value: string): boolean {
   return !control.test(value);
 }
 
-/** The media type that an extension or attribute means; undefined for a text that is none. */
+/** The media type in an extension or attribute; undefined if it is not one. */
 export function findMediaType(format: string | undefined): string | undefined {
   if (format === "json") return jsonMediaType;
   return format !== undefined && mediaType.test(format) ? format : undefined;
 }
 
-/** A text that a core attribute may have. */
+/** The value if a core attribute may have it; else undefined. */
 function findText(value: string | undefined): string | undefined {
   return value !== undefined && value !== "" && isLegal(value) ? value : undefined;
 }
 
-/** Whether an attribute says what the extension says, or the broker's own attribute stands in its place by intent. */
-function isSaid(bare: string, value: string): boolean {
+/** Whether a core attribute has the extension's value, or the broker's own value on purpose. */
+function isCovered(bare: string, value: string): boolean {
   if (bare === formatKey) return findMediaType(value) !== undefined;
   if (bare === cloudEventKeys.type || bare === cloudEventKeys.dataschema) return findText(value) !== undefined;
   return ownKeys.has(bare);
 }
 
-/** Control characters beyond ASCII stand unescaped in JSON, but not in an attribute. */
+/** Escapes control characters beyond ASCII: JSON may contain them, an attribute may not. */
 function renderOthers(others: readonly (readonly [string, string])[]): string {
   return JSON.stringify(Object.fromEntries(others)).replaceAll(
     /[\x7f-\x9f]/g,
@@ -127,7 +127,7 @@ function toPair(name: string, value: string | undefined): readonly (readonly [st
   return value === undefined ? [] : [[name, value]];
 }
 
-/** An event as one JSON object (CloudEvents JSON event format 1.0.2): data as it is where it is JSON or text, else in Base64. */
+/** An event as one JSON object (CloudEvents JSON event format 1.0.2): JSON and text as data, other content in Base64. */
 export function renderCloudEvent(event: CloudEventSource): string {
   const attributes = toCloudEventAttributes(event);
   const members = [...attributes].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
@@ -135,7 +135,7 @@ export function renderCloudEvent(event: CloudEventSource): string {
   return `{${members.join(",")}}`;
 }
 
-/** The name of the attribute that an extension becomes; undefined for one that becomes none. */
+/** The name of the attribute that an extension becomes; undefined if it cannot be one. */
 export function toAttributeName(key: string, prefix: string): string | undefined {
   const bare = toBareKey(key, prefix);
   const name = bare.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
@@ -149,7 +149,7 @@ function toBareKey(key: string, prefix: string): string {
 function renderData({ content, base64 }: CloudEventSource, type: string): string {
   const text = jsonType.test(type) || textType.test(type) ? decodeText(content) : undefined;
   if (text !== undefined && textType.test(type)) return `"data":${JSON.stringify(text)}`;
-  // Line breaks stand between values only; the event is to be one line, for streams of lines.
+  // In valid JSON, line breaks occur only between values. The event must be one line, for streams of lines.
   if (text !== undefined && isJson(text)) return `"data":${text.replaceAll(/[\r\n]/g, " ")}`;
   return `"data_base64":${JSON.stringify(base64())}`;
 }

@@ -4,7 +4,7 @@ import { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } 
 export interface BrokerErrorOptions {
   readonly details?: string;
   readonly hints?: readonly string[];
-  /** How long to wait before the same call, in milliseconds, where that is known. */
+  /** How long to wait before the same call, in milliseconds, if known. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }

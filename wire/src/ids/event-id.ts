@@ -3,7 +3,7 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { BrokerError } from "../errors/broker-error.ts";
 import { quote } from "../errors/quote.ts";
 
-/** An event's identifier on the interface: `2cf24dba-59-1124` (DESIGN section 7). */
+/** An event's identifier on the interface, such as `2cf24dba-59-1124`: topic digest, sequence and block number. */
 export type EventId = string & { readonly __brand: "EventId" };
 
 /** The parts of an eventId. `topicDigest` is the first 8 hex digits of SHA-256 of the topic's name in UTF-8. */
@@ -29,7 +29,7 @@ export function formatEventId(parts: EventIdParts): EventId {
   return text as EventId; // The only place that creates the branded type.
 }
 
-/** @throws BrokerError 100300 blank, 100301 too long, 100302 not of the form above. */
+/** @throws BrokerError 100300 blank, 100301 too long, 100302 malformed. */
 export function parseEventId(text: string): EventIdParts {
   if (text.trim() === "") throw new BrokerError("eventIdBlank");
   if (text.length > eventIdCharactersMax) {

@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 
-/** What a publish asks for. Extensions count in the order of their keys, since JSON objects and query strings have none. */
+/** What a publish asks for. The order of extensions does not count, since JSON objects and query strings have none. */
 export interface PublishRequest {
   readonly topic: string;
   readonly content: Uint8Array;
@@ -10,7 +10,7 @@ export interface PublishRequest {
 
 const lengthBytes = 4;
 
-/** SHA-256, in hex, of what a publish asks for: equal for repeats of one request only. Each part is preceded by its length. */
+/** SHA-256, in hex, of a publish request: equal for repeats of one request only. Each part follows its length, so that bytes cannot move between parts. */
 export function publishDigest({ topic, content, extensions }: PublishRequest): string {
   const sorted = extensions.toSorted(([left], [right]) => (left < right ? -1 : Number(left > right)));
   const texts = [topic, ...sorted.flat()].map((text) => utf8ToBytes(text));

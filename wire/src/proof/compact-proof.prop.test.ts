@@ -85,7 +85,7 @@ function replaceAt(text: string, at: number, character: string): string {
   return text.slice(0, index) + character + text.slice(index + 1);
 }
 
-/** JSON does not write typed arrays as arrays. */
+/** A claim with its bytes as arrays, for comparison as JSON. */
 function plain({ event, ...claim }: Claim): unknown {
   return { ...claim, extensions: event.extensions, content: [...event.content] };
 }

@@ -13,7 +13,7 @@ const eventsOf = (count: number) =>
   }));
 
 describe("a compact proof", () => {
-  test.each([1, 2, 3, 5, 6, 7, 8, 9, 100])("leads from each event of %i to the root, and from no other", (count) => {
+  test.each([1, 2, 3, 5, 6, 7, 8, 9, 100])("leads to the root from each of %i events and no other", (count) => {
     const events = eventsOf(count);
     const encoded = encodeEvents(events);
     const tree = new MerkleTree(encoded);
@@ -47,14 +47,14 @@ describe("a compact proof", () => {
   });
 
   test.each(["", "0", "0/1", "0/0/", "1/1/", "00/1/", "0/01/", "0/1/AA", "0/2/", "-1/1/", "0/1/=", "0/1/ "])(
-    "is not %j",
+    "cannot be %j",
     (text) => {
       expect(findCompactProof(text)).toBeUndefined();
     },
   );
 });
 
-describe("a batch that differs from the claims of its log", () => {
+describe("the batch of a log", () => {
   const events = eventsOf(3);
   const encoded = encodeEvents(events);
   const [first, , last] = events;

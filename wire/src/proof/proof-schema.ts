@@ -5,11 +5,11 @@ const hashBytes = 32;
 const addressBytes = 20;
 /** Maximum number of siblings from a leaf to the root of a batch of 65,536 events. */
 const batchPathMax = 16;
-/** Maximum number of trie nodes from the root to a receipt: its key has at most 10 half-bytes. */
+/** Maximum number of trie nodes from the root to a receipt: its key has at most 10 nibbles. */
 const receiptNodesMax = 10;
 
 /** Refuses lone surrogates: they have no UTF-8 form, so two texts would have the same bytes. */
-const wellFormed = z.string().refine((text) => !/\p{Surrogate}/u.test(text), "half a character");
+const wellFormed = z.string().refine((text) => !/\p{Surrogate}/u.test(text), "half of a surrogate pair");
 
 const hex = (bytes?: number) =>
   z

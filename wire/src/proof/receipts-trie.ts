@@ -5,7 +5,7 @@ const branchItems = 17;
 const pairItems = 2;
 const hashBytes = 32;
 
-/** State of a walk through a trie: the remaining half-bytes of the key, and the hash of the next node. */
+/** State of a walk through a trie: the remaining nibbles of the key, and the hash of the next node. */
 interface Place {
   readonly key: Uint8Array;
   readonly expected: Uint8Array;
@@ -34,7 +34,7 @@ export function findReceipt(
   throw new Refuted("receipt", `the trie's nodes do not lead to transaction ${proof.transactionIndex}`);
 }
 
-/** The value if the node is the key's leaf, the next place if the node leads on, else undefined. */
+/** The value if the node is the key's leaf, the next place if the node leads further, else undefined. */
 function step(items: readonly Uint8Array[], key: Uint8Array): Uint8Array | Place | undefined {
   if (items.length === branchItems) return toPlace(items[key[0] ?? branchItems - 1], key.subarray(1));
   const [packed, content] = items;
@@ -51,7 +51,7 @@ function toPlace(expected: Uint8Array | undefined, key: Uint8Array): Place | und
   return expected?.length === hashBytes ? { key, expected } : undefined;
 }
 
-/** RLP of the transaction's index, in half-bytes. */
+/** RLP of the transaction's index, in nibbles. */
 function keyOf(transactionIndex: number): Uint8Array {
   const writer = new RlpWriter(new Uint8Array(integerBytes(transactionIndex)));
   writer.integer(transactionIndex);

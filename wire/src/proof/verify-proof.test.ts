@@ -59,7 +59,7 @@ describe("a proof", () => {
   });
 });
 
-test.each(samples)("every number in the proof of $what is checked", ({ proof, blockHash }) => {
+test.each(samples)("refutes the proof of $what with any other index", ({ proof, blockHash }) => {
   for (const [field, place] of [
     ["batch", "index"],
     ["receipt", "transactionIndex"],
@@ -73,21 +73,21 @@ test.each(samples)("every number in the proof of $what is checked", ({ proof, bl
   }
 });
 
-describe("what refutes a proof", () => {
+describe("verifyProof", () => {
   const cases: readonly (readonly [string, string, unknown])[] = [
-    ["nothing", "form", undefined],
+    ["undefined instead of a proof", "form", undefined],
     ["another version", "form", { ...proof, version: 2 }],
     ["an added field", "form", { ...proof, note: "" }],
     ["digits in upper case", "form", { ...proof, header: proof.header.replace("f", "F") }],
     ["half a byte", "form", { ...proof, header: `${proof.header}0` }],
-    ["half a character", "form", { ...proof, event: { ...proof.event, topic: "\ud800" } }],
+    ["half of a surrogate pair", "form", { ...proof, event: { ...proof.event, topic: "\ud800" } }],
     ["an index beyond 32 bits", "form", { ...proof, batch: { ...proof.batch, index: 2 ** 32 } }],
     ["no header", "header", { ...proof, header: "0x" }],
     ["another transaction", "receipt", { ...proof, receipt: { ...proof.receipt, transactionIndex: 15 } }],
     ["a missing node", "receipt", { ...proof, receipt: { ...proof.receipt, nodes: proof.receipt.nodes.slice(0, -1) } }],
     ["an added node", "receipt", { ...proof, receipt: { ...proof.receipt, nodes: [...proof.receipt.nodes, "0xc0"] } }],
     ["a log index that does not exist", "log", { ...proof, receipt: { ...proof.receipt, logPlace: 9 } }],
-    ["the identical batch before it", "event", { ...proof, receipt: { ...proof.receipt, logPlace: 1 } }],
+    ["an identical earlier batch", "event", { ...proof, receipt: { ...proof.receipt, logPlace: 1 } }],
     ["another batch", "batch", { ...proof, receipt: { ...proof.receipt, logPlace: 0 } }],
     ["another index in the batch", "batch", { ...proof, batch: { ...proof.batch, index: 2 } }],
     ["an index outside the batch", "batch", { ...proof, batch: { ...proof.batch, index: 5 } }],
@@ -104,11 +104,11 @@ describe("what refutes a proof", () => {
     ["another publisher", "publisher", { ...proof, publisher: `0x${"ab".repeat(20)}` }],
   ];
 
-  test.each(cases)("%s", (_, step, changed) => {
+  test.each(cases)("refutes %s", (_, step, changed) => {
     expect(check(changed)).toMatchObject({ status: "refuted", step, reason: expect.stringMatching(/./) });
   });
 
-  test("an unexpected publisher", () => {
+  test("refutes an unexpected publisher", () => {
     const verified = check(proof);
     if (verified.status !== "verified") throw new Error(verified.reason);
     const { publisher } = verified.event;
@@ -124,18 +124,18 @@ describe("what refutes a proof", () => {
     }
   });
 
-  test("refuses a topic with the same digest, because its address differs", () => {
+  test("refutes another registry, even if the caller expects none", () => {
     const unbound = { ...proof, registry: `0x${"cd".repeat(20)}` };
     expect(verifyProof(unbound, blockHash)).toMatchObject({ status: "refuted", step: "topic" });
   });
 
-  test("refuses the hash of another block, and of another chain", () => {
+  test("refutes the hash of another block", () => {
     expect(check(proof, `0x${"11".repeat(32)}`)).toMatchObject({ status: "refuted", step: "header" });
     const other = samples[0];
     expect(check(proof, other?.blockHash)).toMatchObject({ status: "refuted", step: "header" });
   });
 
-  test("throws for a malformed block hash or registry", () => {
+  test("throws for a malformed block hash, registry or publisher", () => {
     expect(() => verifyProof(proof, "0x12")).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedRegistry: "orders" })).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedPublishers: ["orders"] })).toThrow(TypeError);
@@ -167,7 +167,7 @@ describe("the text of a proof", () => {
     for (const indent of [0, 2]) expect(parseProof(JSON.stringify(long, null, indent)).status).toBe("proof");
   });
 
-  test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("is not %j", (garbage) => {
+  test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("cannot be %j", (garbage) => {
     expect(parseProof(garbage)).toMatchObject({ status: "malformed" });
   });
 });

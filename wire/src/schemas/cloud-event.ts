@@ -13,12 +13,12 @@ const attributes = {
   sequence: z
     .string()
     .meta({ pattern: "^[0-9]{16,}$" })
-    .describe("Number of the event in its topic, so padded that texts sort as numbers do."),
+    .describe("Number of the event in its topic, padded so that texts sort as numbers do."),
   otherextensions: z
     .string()
     .optional()
     .describe(
-      "JSON object of the extensions that cannot be attributes, by their keys: a name is taken, or a value has a control character.",
+      "JSON object of the extensions that cannot be attributes, by their keys: those whose name is taken, or whose value has a control character.",
     ),
 };
 
@@ -26,8 +26,8 @@ const attributes = {
 export const cloudEventSchema = z
   .object({
     ...attributes,
-    data: z.unknown().optional().describe("The content, where it is JSON or text."),
-    data_base64: z.base64().optional().describe("The content in Base64, where it is anything else."),
+    data: z.unknown().optional().describe("The content, if it is JSON or text."),
+    data_base64: z.base64().optional().describe("The content in Base64, if it is anything else."),
   })
   .catchall(z.string())
   .meta({ title: "CloudEvent" });

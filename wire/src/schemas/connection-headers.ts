@@ -21,9 +21,9 @@ export const stompMessageHeadersSchema = z
     destination: text.describe("Topic of the event."),
     "message-id": text.describe("Identifier of the event."),
     eventId: text.describe("Identifier of the event."),
-    subscription: text.optional().describe("The `id` of the SUBSCRIBE, where it has one."),
+    subscription: text.optional().describe("The `id` of the SUBSCRIBE, if it has one."),
     "subscription-id": text.describe("Identifier of the subscription in the listing."),
-    ack: text.optional().describe("What ACK and NACK name; in 1.2, where the subscription acknowledges."),
+    ack: text.optional().describe("What ACK and NACK name; in 1.2, if the subscription acknowledges."),
     "content-type": text.optional().describe("Type that the publisher gave."),
     "content-length": digits.describe("Bytes of the content."),
   })

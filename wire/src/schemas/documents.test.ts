@@ -50,7 +50,7 @@ describe("the OpenAPI document", () => {
     expect(identifiers.length).toBe(2 * operationNames.length + 11);
   });
 
-  it("describes the callbacks of subscribe, where each method has their address", () => {
+  it("describes the callbacks of subscribe at the address that GET and POST pass", () => {
     const { get, post } = openApi.paths["/rest/subscribe"];
     const callbacks = [get.callbacks.callback["{$request.query.url}"], post.callbacks.callback["{$request.body#/url}"]];
     const types = ["application/json", "application/cloudevents+json", "application/cloudevents-batch+json", "*/*"];
@@ -114,7 +114,7 @@ describe("the OpenRPC document", () => {
     expect(openRpc.methods[0].result.schema).toEqual({ type: "string", enum: ["true", "false"] });
   });
 
-  it("puts required parameters first wherever the interface allows it", () => {
+  it("lists the parameters of publish in the order of the interface", () => {
     const [publish] = openRpc.methods.filter(({ name }: { name: string }) => name === "publish");
     expect(publish.params.map(({ name, required }: { name: string; required: boolean }) => [name, required])).toEqual([
       ["topic", true],

@@ -11,7 +11,7 @@ export function toJsonSchema(schema: z.ZodType, target: Dialect = "draft-2020-12
   return rest;
 }
 
-/** Says by bounds that a tuple has no further items: generators of clients fail on `items: false`. */
+/** Bounds the length of a tuple instead of forbidding further items: client generators fail on `items: false`. */
 function boundTuple({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   const { prefixItems } = jsonSchema;
   if (prefixItems === undefined) return;

@@ -168,7 +168,7 @@ function toAnswer(result: z.ZodType, name: string) {
 }
 
 const madeSecret = {
-  description: "The secret that the broker made, where the call asked for one. Nothing else ever shows it.",
+  description: "The secret that the broker made, if the call asked for one. Nothing else ever shows it.",
   schema: { type: "string" },
 };
 
@@ -224,13 +224,13 @@ const accessSchema = {
   type: "object",
   required: ["actions", "serves"],
   properties: {
-    principal: { type: "string", description: "Absent where nobody logs in." },
+    principal: { type: "string", description: "Absent if nobody has to log in." },
     expiresAt: { type: "string", format: "date-time", description: "When the credential ends; absent for never." },
     actions: { type: "array", items: { type: "string" }, description: "As in the rules of docs/access.md." },
     serves: {
       type: "array",
       items: { type: "string", enum: ["clients", "operators"] },
-      description: "Whose calls are at this port.",
+      description: "Whose calls this port serves.",
     },
   },
 };
@@ -270,9 +270,9 @@ const adminPaths = {
     },
   },
   "/access": toGet("access", "Who the caller is, and what it may do.", {
-    200: toJsonResponse("Its rights; each may be to some topics alone.", accessSchema),
+    200: toJsonResponse("The caller's rights; each may cover only some topics.", accessSchema),
     401: toJsonResponse("The credential is missing or wrong.", anyObject),
-    503: toJsonResponse("Who the caller is cannot be found out at the moment.", anyObject),
+    503: toJsonResponse("The broker cannot identify the caller at the moment.", anyObject),
   }),
   "/metrics": toGet("metrics", "Metrics in the Prometheus text format.", {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },

@@ -28,7 +28,7 @@ export interface Operation {
   readonly restParams: z.ZodObject;
   /** Whether REST accepts parameters that begin with the extension prefix. */
   readonly hasExtensions: boolean;
-  /** Headers of a REST request that mean something to the operation, beside those that all share. */
+  /** Headers of a REST request that mean something to the operation, besides those that all share. */
   readonly restHeaders?: z.ZodObject;
   readonly result: z.ZodType;
   /** Errors that the operation can return. */
@@ -202,7 +202,7 @@ export const operationNames = Object.keys(operations) as readonly OperationName[
 /** Operations whose REST path differs from their name. */
 const restNames: Partial<Record<OperationName, string>> = { getProof: "proof" };
 
-/** Header of an answer of REST with the secret that the broker made for a subscription. */
+/** Header of a REST answer with the secret that the broker made for a subscription. */
 export const secretHeader = "stele-secret";
 
 /** Path of an operation on REST, without the context segment: `/rest/<name>`, except for `/rest/proof`. */

@@ -27,7 +27,7 @@ export const parameter = {
     .nullish()
     .describe("How long a batch that is not full waits for more events, 0 (default) to 60,000 ms."),
   onFailure: optionalText(
-    "What becomes of an event that the receiver does not accept: suspend (default) stops the subscription before it, skip makes it a dead letter and goes on.",
+    "What happens to an event that the receiver does not accept: suspend (default) stops the subscription before that event, skip makes the event a dead letter and continues.",
   ),
   attemptsMax: z
     .int()

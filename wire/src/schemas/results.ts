@@ -71,7 +71,7 @@ export const subscriptionEntrySchema = z
     state: z
       .enum(["suspended", "paused"])
       .optional()
-      .describe("Only where nothing is delivered until somebody subscribes again, or an operator resumes it."),
+      .describe("Present only if nothing is delivered until somebody subscribes again, or an operator resumes it."),
   })
   .meta({ title: "SubscriptionEntry" });
 export type SubscriptionEntry = z.output<typeof subscriptionEntrySchema>;
@@ -89,13 +89,13 @@ export const skippedListingSchema = z
     entries: z
       .array(
         z.strictObject({
-          reason: z.string().describe("Why it was skipped, as in the label of stele_chain_entries_skipped_total."),
-          details: z.string().describe("Why it was skipped, in words."),
+          reason: z.string().describe("Reason, as in the label of stele_chain_entries_skipped_total."),
+          details: z.string().describe("The reason in words."),
           blockNumber: z.int().describe("Block of the entry."),
           transactionHash: z.string().describe("Transaction of the entry; its sender wrote the entry."),
           logIndex: z.int().describe("Index of its log in the block."),
           topicAddress: z.string().describe("Address of the topic contract."),
-          sender: z.string().optional().describe("Account that wrote it; absent where the broker does not know it."),
+          sender: z.string().optional().describe("Account that wrote the entry; absent if unknown."),
         }),
       )
       .describe("Newest first."),

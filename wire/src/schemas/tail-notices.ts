@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Data of the notice `resync`: the chain took back what came after this place. */
+/** Data of the notice `resync`: a reorganisation of the chain removed what came after this place. */
 export const tailResyncSchema = z
   .strictObject({ after: z.string().meta({ pattern: "^@[0-9]+$" }).describe("`@` and the number of a block.") })
   .meta({ title: "TailResync" });
@@ -16,7 +16,7 @@ export const tailResyncLineSchema = z.strictObject({ resync: tailResyncSchema })
 /** The notice `end` as a line of NDJSON. */
 export const tailEndLineSchema = z.strictObject({ end: tailEndSchema }).meta({ title: "TailEndLine" });
 
-/** Fields of an event beside its data. */
+/** SSE fields of an event besides its data. */
 export const tailFieldsSchema = z.object({
-  id: z.string().optional().describe("Field of SSE: the eventId. A client comes back with it; NDJSON has no fields."),
+  id: z.string().optional().describe("SSE field: the eventId, with which a client reconnects. NDJSON has no fields."),
 });

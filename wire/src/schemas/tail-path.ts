@@ -50,19 +50,19 @@ export const tailParameters: readonly TailParameter[] = [
     name: "format",
     in: "query",
     required: false,
-    description: "What stands for an event: `interface`, an Event (default), or `cloudevents`, a CloudEvent 1.0.",
+    description: "Form of the events: `interface`, an Event (default), or `cloudevents`, a CloudEvent 1.0.",
     schema: { ...text, enum: ["interface", "cloudevents"], default: "interface" },
   },
   {
     name: "last-event-id",
     in: "header",
     required: false,
-    description: "The last id that the client has; goes before `after`.",
+    description: "The last id that the client received; takes precedence over `after`.",
     schema: text,
   },
 ];
 
-/** The path of tails in the OpenAPI document; `refusal` describes the body of each answer that is no tail. */
+/** The path of tails in the OpenAPI document; `refusal` describes the body of each error answer. */
 export function toTailPath(refusal: JsonSchema) {
   const refused = (description: string) => ({ description, content: { "application/json": { schema: refusal } } });
   const events = {
@@ -84,7 +84,7 @@ export function toTailPath(refusal: JsonSchema) {
         200: events,
         400: refused("A parameter is wrong."),
         401: refused("The credential is missing or wrong."),
-        403: refused("Not allowed, or the calling web page is not."),
+        403: refused("The caller, or its web page, is not allowed."),
         404: refused("There is no such event or group."),
         429: refused("Over a quota."),
         503: refused("Too many tails, or the broker cannot serve now."),

@@ -8,7 +8,7 @@ test.each([
   ["1970-01-01t00:00:00.123456789z", 123],
   ["2024-02-29T00:00:00Z", Date.UTC(2024, 1, 29)],
   ["2026-12-31T23:59:59Z", Date.UTC(2026, 11, 31, 23, 59, 59)],
-])("%s is a time", (text, time) => {
+])("parses %s to %i ms", (text, time) => {
   expect(parseDateTime(text)).toBe(time);
   expect(parseTime(text)).toBe(time);
   expect(isTimestamp(text)).toBe(true);
@@ -27,7 +27,7 @@ test.each([
   "2026-01-01T23:59:61Z",
   "2026-01-01T00:00:00+24:00",
   "2026-01-01T00:00:00+01:60",
-])("there is no time %s", (text) => {
+])("parses %s, which does not exist, to NaN", (text) => {
   expect(parseDateTime(text)).toBeNaN();
   expect(parseTime(text)).toBeNaN();
   expect(isTimestamp(text)).toBe(false);
@@ -41,7 +41,7 @@ test.each([
   "2026-01-01T00:00:00",
   "2026-01-01 00:00:00Z",
   "not-a-time",
-])("%j is not the form of a time", (text) => {
+])("returns undefined for %j, which does not have the form of a time", (text) => {
   expect(parseDateTime(text)).toBeUndefined();
   expect(parseTime(text)).toBeUndefined();
   expect(isTimestamp(text)).toBe(false);

@@ -3,14 +3,17 @@ const clock = /T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-](?:[01]
 const seconds = /T\d\d:\d\d:/i;
 const epochTime = /^\d{12,14}$/;
 
-/** A time of RFC 3339, whose seconds may be missing, in milliseconds since the epoch. Undefined for another text, NaN for a time that there is not. */
+/**
+ * Parses a time of RFC 3339, whose seconds may be missing, to milliseconds since the epoch. Undefined for a text of another form, NaN for a time that does not
+ * exist.
+ */
 export function parseDateTime(text: string): number | undefined {
   const date = shape.exec(text)?.[1];
   if (date === undefined) return undefined;
   return isDay(date) && clock.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-/** As {@link parseDateTime}; also a time that is given in milliseconds since the epoch. */
+/** As {@link parseDateTime}; also accepts milliseconds since the epoch. */
 export function parseTime(text: string): number | undefined {
   return epochTime.test(text) ? Number(text) : parseDateTime(text);
 }
@@ -20,7 +23,7 @@ export function isTimestamp(text: string): boolean {
   return seconds.test(text) && !Number.isNaN(parseDateTime(text) ?? Number.NaN);
 }
 
-/** Date.parse takes 31 February for 3 March. */
+/** Whether a date exists: Date.parse takes 31 February for 3 March. */
 function isDay(date: string): boolean {
   const time = Date.parse(`${date}T00:00:00Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date);

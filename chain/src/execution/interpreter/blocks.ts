@@ -8,8 +8,8 @@ const JUMPI = 0x57;
 const JUMPDEST = 0x5b;
 
 /**
- * The block that begins at `start`; undefined if the first instruction is missing. It ends before a place that jumps reach, so that all blocks
- * together are as long as the code, and before an instruction that is missing.
+ * Reads the block that begins at `start`; undefined if the interpreter lacks its first instruction. A block ends before a JUMPDEST, so that all blocks together
+ * are no longer than the code, and before an instruction that the interpreter lacks.
  */
 export function readBlock(code: Code, start: number): Block | undefined {
   const { bytes } = code;
@@ -38,7 +38,7 @@ interface Placed {
   readonly at: number;
 }
 
-/** A word that is pushed for the next instruction alone never gets to the stack. */
+/** The words of steps that push a known word. The next instruction may absorb such a step, so that its word never gets to the stack. */
 const pushed = new WeakMap<Step, Word>();
 
 function addStep(steps: Step[], { instruction, opcode, code, at }: Placed): void {
@@ -56,7 +56,7 @@ function addStep(steps: Step[], { instruction, opcode, code, at }: Placed): void
   else steps[steps.length - 1] = joined;
 }
 
-/** An instruction whose upper word is known. */
+/** Joins an instruction with the known word that is pushed before it; undefined if the instruction has no such form. */
 function join(upper: Word, { instruction, opcode, code }: Placed): Step | undefined {
   if (opcode === JUMP) return (machine) => machine.jump(upper);
   if (opcode === JUMPI) return jumpIfTo(upper, code);

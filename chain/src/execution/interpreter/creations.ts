@@ -6,39 +6,36 @@ import { type Creation, type Creator, Machine, type CallContext } from "./machin
 import type { Programs } from "./program.ts";
 import { run } from "./run.ts";
 
-/** A contract that a message makes. */
+/** A contract that a message creates. */
 export interface CreatedContract {
   readonly address: Uint8Array;
   readonly code: Uint8Array;
 }
 
-/** Of a new contract (EIP-161). */
+/** Nonce of a new contract (EIP-161). */
 export const CREATED_NONCE = 1n;
 
 const DEPOSIT_BYTE_GAS = 200;
 /** Longest code of a contract, in bytes (EIP-170). */
 const CODE_BYTES_MAX = 24_576;
-/** No code begins with it (EIP-3541). */
+/** No contract's code may begin with this byte (EIP-3541). */
 const RESERVED_BYTE = 0xef;
 const ADDRESS_OFFSET = 12;
-/** An account's nonce never gets there (EIP-2681). */
+/** An account's nonce stays below this (EIP-2681). */
 const NONCE_END = 2n ** 64n - 1n;
 const ADDRESS_PREFIX = Uint8Array.of(0xff);
 const NO_INPUT = Buffer.alloc(0);
 
 export interface CreationsOptions {
-  /** Of the contract that creates. */
+  /** Call context of the creating contract. */
   readonly context: CallContext;
-  /** Of the contract that creates, before it does. */
+  /** Nonce of the creating contract before these creations. */
   readonly nonce: bigint;
   readonly state: ExecutionState;
   readonly programs: Programs;
 }
 
-/**
- * The contracts that one message makes by CREATE2. A new address becomes warm (EIP-2929); nothing that the own interpreter runs can see
- * that.
- */
+/** The contracts that one message creates with CREATE2. Their addresses become warm (EIP-2929), but no instruction of this interpreter depends on that. */
 export class Creations implements Creator {
   readonly #options: CreationsOptions;
   readonly #addresses = new Set<string>();
@@ -48,12 +45,15 @@ export class Creations implements Creator {
     this.#options = options;
   }
 
-  /** Of the contract that creates, after it made these. */
+  /** Nonce of the creating contract after these creations. */
   get nonce(): bigint {
     return this.#options.nonce + BigInt(this.made.length);
   }
 
-  /** Leaves to the EVM what is no ordinary success, and init code that stores, logs or makes contracts. */
+  /**
+   * Returns undefined, so that the EVM runs the message, unless the creation simply succeeds, with init code that touches no storage, logs nothing and creates
+   * nothing.
+   */
   create({ initCode, salt, gas }: Creation): { readonly address: Uint8Array; readonly gasUsed: number } | undefined {
     if (initCode.length > INITCODE_BYTES_MAX || this.nonce >= NONCE_END) return undefined;
     const initCodeHash = rememberedKeccak(initCode);
@@ -77,13 +77,13 @@ export class Creations implements Creator {
     return { address, gasUsed: gas - machine.gas };
   }
 
-  /** EIP-1014. */
+  /** The address of a new contract (EIP-1014). */
   #addressOf(salt: Uint8Array, initCodeHash: Uint8Array): Uint8Array {
     const { address } = this.#options.context;
     return keccak256(ADDRESS_PREFIX, address, salt, initCodeHash).subarray(ADDRESS_OFFSET);
   }
 
-  /** Whether nothing is there, nor was made there by this message. */
+  /** Whether the address has no account, and this message has not tried it before. */
   #isFree(address: Uint8Array): boolean {
     const key = Buffer.from(address).toString("latin1");
     const isFree = !this.#addresses.has(key) && this.#options.state.readAccount(address) === undefined;

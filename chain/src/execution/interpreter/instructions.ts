@@ -13,13 +13,13 @@ export interface Instruction {
   /** Change of the number of words on the stack. */
   readonly grows: number;
   readonly run: Step;
-  /** Whether it jumps, ends the execution, or looks at the gas: then nothing behind it may be charged before it. */
+  /** True if it jumps, ends the execution or depends on the gas left: then gas of later instructions must not be charged before it. */
   readonly isLast?: true;
-  /** Of one that does nothing but push this. */
+  /** For an instruction that only pushes a word known from the code: that word. */
   readonly constant?: (code: Code, at: number) => Word;
-  /** Bytes behind the opcode that belong to it. */
+  /** Bytes after the opcode that belong to the instruction. */
   readonly operandBytes?: number;
-  /** Of one that does nothing but compute its result of two words: the same with a known upper word. */
+  /** For an instruction that only computes a result from two words: the computation with a known upper word. */
   readonly given?: (upper: Word) => (lower: Word) => Word;
 }
 
@@ -51,10 +51,7 @@ const SWAPS = 16;
 const LOGS = 5;
 const OPCODES = 256;
 
-/**
- * The instructions by opcode. Missing ones reach other accounts or fail: the EVM runs code that meets one again from
- * the start.
- */
+/** The instructions by opcode. Missing ones reach other accounts or fail: if code comes to one, the EVM runs the message from the start. */
 export const INSTRUCTIONS: readonly (Instruction | undefined)[] = createTable();
 
 function createTable(): (Instruction | undefined)[] {
@@ -113,7 +110,7 @@ function environment(): Family {
     0x38: constant(({ bytes }) => bytes.length),
     0x39: copy(({ program }) => program.code.bytes),
     0x3a: read(({ context }) => toWord(context.message.gasPrice)),
-    0x3d: read(() => 0), // nothing is called, and a contract that is made returns nothing
+    0x3d: read(() => 0), // nothing is called, and a successful creation returns nothing
     0x41: read(() => fromBytes(COINBASE)),
     0x42: read(({ context }) => toWord(context.block.header.timestamp)),
     0x43: read(({ context }) => toWord(context.block.header.number)),
@@ -146,7 +143,7 @@ function control(): Family {
     0x56: { gas: MIDDLE, needs: 1, grows: -1, run: (machine) => machine.jump(machine.pop()), isLast: true },
     0x57: { gas: HIGH, needs: 2, grows: -2, run: jumpIf, isLast: true },
     0x5b: { gas: JUMPDEST_GAS, needs: 0, grows: 0, run: () => undefined },
-    0xf3: { gas: 0, needs: 2, grows: -2, run: giveBack, isLast: true },
+    0xf3: { gas: 0, needs: 2, grows: -2, run: returnMemory, isLast: true },
     0xf5: { gas: CREATE_GAS, needs: 4, grows: -3, run: create, isLast: true },
   };
 }
@@ -179,7 +176,7 @@ function read(value: (machine: Machine) => Word): Instruction {
   return { gas: BASE, needs: 0, grows: 1, run: (machine) => machine.push(value(machine)) };
 }
 
-/** What it pushes is known from the code. */
+/** An instruction that pushes a word known from the code. */
 function constant(value: NonNullable<Instruction["constant"]>): Instruction {
   return { ...read(() => 0), constant: value };
 }
@@ -209,7 +206,7 @@ function log(topics: number): Instruction {
     const gas = LOG_GAS + LOG_GAS * topics + LOG_BYTE_GAS * Number(length);
     if (!machine.chargeRange(offset, length, gas)) return;
     const { logs, memory, context } = machine;
-    // Memory of its own: a block keeps its logs, and a slice of Node's pool would keep all of the pool's 8 KiB.
+    // The log gets memory of its own: a block keeps its logs, and a slice of Node's pool would keep all of the pool's 8 KiB.
     const bytes = Buffer.allocUnsafeSlow(topics * WORD_BYTES + Number(length));
     const entries = Array.from({ length: topics }, (_, index) => {
       words.writeWord(bytes, index * WORD_BYTES, machine.pop());
@@ -312,7 +309,7 @@ function stop(machine: Machine): void {
   machine.ending = "success";
 }
 
-function giveBack(machine: Machine): void {
+function returnMemory(machine: Machine): void {
   const [offset, length] = [machine.pop(), machine.pop()];
   if (!machine.chargeRange(offset, length)) return;
   machine.output = machine.memory.copy(offset, length);

@@ -5,19 +5,19 @@ import { Memory } from "./memory.ts";
 import { type SlotReader, Slots } from "./slots.ts";
 import { fromBytes, type Word } from "./word.ts";
 
-/** One instruction, or several that are joined. */
+/** One instruction, or several joined ones. */
 export type Step = (machine: Machine) => void;
 
-/** Instructions that run one after another: nothing jumps between them. Gas and stack are checked once for all of them. */
+/** Instructions that run one after another, without a jump between them. Gas and stack are checked once for all of them. */
 export interface Block {
   readonly steps: readonly Step[];
-  /** Of all its instructions, besides what depends on their operands. */
+  /** Gas of all its instructions; each charges separately what depends on its operands. */
   readonly gas: number;
-  /** Words that must be on the stack before. */
+  /** Words that must be on the stack before the block runs. */
   readonly needs: number;
-  /** Most words that it has on the stack beyond those before. */
+  /** Most words that the block adds to the stack at any time. */
   readonly grows: number;
-  /** Where the code goes on, unless the block jumps. */
+  /** Where execution continues unless the block jumps. */
   readonly next: number;
 }
 
@@ -26,18 +26,18 @@ export interface Code {
   readonly bytes: Buffer;
   /** 1 where a jump may land. */
   readonly targets: Uint8Array;
-  /** What the PUSH at a place pushes. */
+  /** The word that the PUSH at each offset pushes. */
   readonly pushes: readonly Word[];
 }
 
 /** Code that can run. */
 export interface Program {
   readonly code: Code;
-  /** The block that begins at a place where a jump may land, or where another block ended; undefined if its first instruction is missing. */
+  /** The block that begins at a jump target or where another block ended; undefined if the interpreter lacks its first instruction. */
   blockAt(at: number): Block | undefined;
 }
 
-/** What the environment instructions answer. */
+/** What the environment instructions read. */
 export interface CallContext {
   readonly message: Message;
   readonly address: Uint8Array;
@@ -45,18 +45,18 @@ export interface CallContext {
   readonly chainId: number;
 }
 
-/** Init code to be run as a contract. */
+/** The operands of a CREATE2 without value. */
 export interface Creation {
-  /** The next change of the memory may show through. */
+  /** A view of the memory, which later changes may overwrite. */
   readonly initCode: Buffer;
   readonly salt: Uint8Array;
-  /** What running it and storing its result may use. */
+  /** Gas for running the init code and storing its result. */
   readonly gas: number;
 }
 
-/** Makes contracts for code that asks for them. */
+/** Creates contracts for CREATE2. */
 export interface Creator {
-  /** The new contract; undefined where only the EVM can tell what comes of it. */
+  /** The new contract; undefined if the EVM must run the message instead. */
   create(creation: Creation): { readonly address: Uint8Array; readonly gasUsed: number } | undefined;
 }
 
@@ -64,13 +64,13 @@ export interface MachineOptions extends CallContext {
   readonly program: Program;
   readonly caller: Uint8Array;
   readonly input: Buffer;
-  /** Without one, making contracts is left to the EVM. */
+  /** Without a creator, the EVM runs messages that create contracts. */
   readonly creator?: Creator;
   readonly gas: number;
   readonly readSlot: SlotReader;
 }
 
-/** How an execution ends: by itself, or in a way that is left to the EVM to tell. */
+/** How an execution ends: successfully, or left to the EVM. */
 export type Ending = "success" | "left";
 
 /** The state of one execution of one contract's code. */
@@ -99,7 +99,7 @@ export class Machine {
     this.creator = creator;
   }
 
-  /** The stack's height was checked before the instruction. */
+  /** The block's check of the stack guarantees that there is a word. */
   pop(): Word {
     return this.stack.pop() ?? 0;
   }
@@ -108,7 +108,7 @@ export class Machine {
     this.stack.push(word);
   }
 
-  /** Whether the gas was there; if not, the execution is over. */
+  /** Returns whether the gas sufficed; if not, the EVM runs the message. */
   charge(gas: number): boolean {
     this.gas -= gas;
     if (this.gas >= 0) return true;
@@ -116,7 +116,7 @@ export class Machine {
     return false;
   }
 
-  /** As `charge`, with what it costs to have a range in memory. */
+  /** As `charge`, plus the gas for a range of memory that is not in use yet. */
   chargeRange(offset: Word, length: Word, gas = 0): boolean {
     if (this.memory.has(offset, length)) return gas === 0 || this.charge(gas);
     if (!this.charge(gas + this.memory.costOf(offset, length))) return false;

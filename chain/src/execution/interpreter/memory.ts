@@ -1,7 +1,7 @@
 import { readWord, type Word, WORD_BYTES, writeWord } from "./word.ts";
 
 const WORD_GAS = 3;
-/** Words whose square costs one gas (Yellow Paper, appendix H: memory expansion). */
+/** Memory costs the square of its words divided by this, besides a price for each word (Yellow Paper, appendix H: memory expansion). */
 const QUADRATIC_DIVISOR = 512;
 const FIRST_BYTES = 1_024;
 
@@ -20,7 +20,7 @@ export class Memory {
     return typeof offset === "number" && typeof length === "number" && offset + length <= this.#words * WORD_BYTES;
   }
 
-  /** Gas for reaching a range for the first time; infinite where no gas could ever pay for it. */
+  /** Gas for reaching a range for the first time; infinite if no gas could ever pay for it. */
   costOf(offset: Word, length: Word): number {
     if (length === 0) return 0;
     if (typeof offset !== "number" || typeof length !== "number") return Number.POSITIVE_INFINITY;
@@ -28,7 +28,7 @@ export class Memory {
     return words <= this.#words ? 0 : memoryGas(words) - memoryGas(this.#words);
   }
 
-  /** Makes a range whose cost was paid part of the memory. */
+  /** Grows the memory to contain a range whose gas was charged. */
   grow(offset: Word, length: Word): void {
     if (length === 0) return;
     const words = Math.ceil((Number(offset) + Number(length)) / WORD_BYTES);
@@ -52,7 +52,7 @@ export class Memory {
     this.#bytes[at] = byte;
   }
 
-  /** A view that the next change may show through. */
+  /** A view of the memory, which later changes may overwrite. */
   view(offset: Word, length: Word): Buffer {
     return length === 0
       ? this.#bytes.subarray(0, 0)
@@ -63,7 +63,7 @@ export class Memory {
     return Buffer.from(this.view(offset, length));
   }
 
-  /** Copies from `source`, which goes on with zeros behind its end. */
+  /** Copies from `source`, as if zeros followed its end. */
   writeFrom(
     source: Buffer,
     { at, from, length }: { readonly at: Word; readonly from: Word; readonly length: Word },
@@ -79,7 +79,7 @@ export class Memory {
   }
 }
 
-/** Gas of a memory of so many words. */
+/** Gas of a memory with this many words. */
 export function memoryGas(words: number): number {
   return words * WORD_GAS + Math.floor((words * words) / QUADRATIC_DIVISOR);
 }

@@ -63,7 +63,7 @@ const ENVIRONMENT = [
 const small = fc.bigInt({ min: 0n, max: 200n });
 const slot = fc.bigInt({ min: 0n, max: 2n });
 const stored = fc.constantFrom(0n, 0n, 1n, 5n, 2n ** 200n);
-/** MSTORE of what is on top, so that the output shows it. */
+/** MSTORE of the top word, so that the output contains it. */
 const shown = small.map((at) => `${push(at)}52`);
 
 const piece = fc.oneof(
@@ -114,7 +114,7 @@ const scenario = fc.record({
   warm: fc.array(slot, { maxLength: 2 }),
 });
 
-/** Copies the input to memory and makes contracts of it, or of a part of it, by CREATE2. */
+/** Copies the input to memory and creates contracts from it, or from a part of it, with CREATE2. */
 const creation = fc.record({
   value: fc.constantFrom(0n, 0n, 0n, 0n, 0n, 0n, 0n, 1n),
   offset: fc.constantFrom(0n, 0n, 0n, 1n, 64n),
@@ -163,7 +163,7 @@ function toCreation(initCode: string): Message {
   return { from, ...parts, gasLimit: 20_000_000n, gasPrice: 9n, value: 0n, intrinsicGas: intrinsicGas(parts) };
 }
 
-describe("the own interpreter", () => {
+describe("the chain's interpreter", () => {
   const state = new ExecutionState(new NodeStore({ readNode: () => undefined, readCode: () => undefined }).head());
   const own = new OwnExecution(CHAIN_ID, state);
   let evm: EVM;
@@ -188,7 +188,7 @@ describe("the own interpreter", () => {
     }
   }
 
-  it("has the EVM's gas, logs, output and storage for any code, and leaves failures to it", async () => {
+  it("computes the EVM's gas, logs, output and storage for any code, and leaves failures to the EVM", async () => {
     let successes = 0;
     await fc.assert(
       fc.asyncProperty(scenario, async ({ code, data, before, gas, warm }) => {
@@ -211,7 +211,7 @@ describe("the own interpreter", () => {
     expect(successes).toBeGreaterThan(500);
   });
 
-  it("has the EVM's gas, logs, output and contracts for code that makes contracts", async () => {
+  it("computes the EVM's gas, logs, output and contracts for code that creates contracts", async () => {
     let contracts = 0;
     await fc.assert(
       fc.asyncProperty(creationScenario, async ({ code, data, gas }) => {
@@ -235,7 +235,7 @@ describe("the own interpreter", () => {
     ["logs", "5f5fa05f5ff3"],
     ["reverts", "5f5ffd"],
     ["runs out of gas", "5b5f56"],
-    ["makes a contract", "5f5f5f5ff55f5ff3"],
+    ["creates a contract", "5f5f5f5ff55f5ff3"],
     ["returns code with a reserved first byte", "60ef5f5360015ff3"],
     ["returns code that is too long", "6160015ff3"],
   ])("leaves init code that %s to the EVM", async (_what, data) => {
@@ -243,7 +243,7 @@ describe("the own interpreter", () => {
     expect(own.plan(toCreation(data), block)).toBeUndefined();
   });
 
-  it("leaves creations at the address of a contract or an account to the EVM", async () => {
+  it("leaves a second creation at one address, and one at an existing account, to the EVM", async () => {
     await prepare({ code: Buffer.from(`365f5f37${"5f365f5ff5".repeat(2)}`, "hex"), before: [] });
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
     await prepare({ code: Buffer.from("365f5f375f365f5ff5", "hex"), before: [] });

@@ -9,18 +9,18 @@ import { Programs } from "./program.ts";
 import { run } from "./run.ts";
 import { fromBytes } from "./word.ts";
 
-/** What a message does, before any of it is written. */
+/** The effects of a message, before any of them is written. */
 export interface Plan {
   readonly execution: Execution;
   /** The contract that ran, the only one whose storage changes. */
   readonly address: Uint8Array;
   readonly slots: readonly (readonly [slot: Uint8Array, value: Uint8Array])[];
-  /** Of the contract that ran, after it made these contracts. */
+  /** Nonce of the contract that ran, after it created these contracts. */
   readonly nonce: bigint;
   readonly created: readonly CreatedContract[];
 }
 
-/** Runs calls of contracts that call no other account, some twenty times as fast as the EVM and with the same result. */
+/** Runs calls of contracts that call no other account, about twenty times as fast as the EVM and with the same result. */
 export class OwnExecution {
   readonly #chainId: number;
   readonly #state: ExecutionState;
@@ -31,7 +31,7 @@ export class OwnExecution {
     this.#state = state;
   }
 
-  /** What a message does; undefined where only the EVM can tell. Changes nothing. */
+  /** The effects of a message; undefined if the EVM must run it. Changes nothing. */
   plan(message: Message, block: EvmBlock): Plan | undefined {
     const { to: address, value } = message;
     const gas = message.gasLimit - message.intrinsicGas;

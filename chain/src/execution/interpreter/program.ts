@@ -49,7 +49,7 @@ function analyse(bytes: Buffer): Code {
     if (instruction === JUMPDEST) targets[at] = 1;
     if (instruction < PUSH1 || instruction > PUSH32) continue;
     const length = instruction - PUSH1 + 1;
-    const pushed = Buffer.alloc(length); // code that ends within a PUSH goes on with zeros
+    const pushed = Buffer.alloc(length); // zeros complete a PUSH at the end of the code
     bytes.copy(pushed, 0, at + 1, at + 1 + length);
     pushes[at] = fromBytes(pushed);
     at += length;

@@ -3,7 +3,7 @@ import type { Ending, Machine } from "./machine.ts";
 /** Most words on the stack (Yellow Paper, section 9.1). */
 const STACK_WORDS_MAX = 1_024;
 
-/** Runs the machine's code to its end, which code that runs out is as well. What a block cannot pay for or has no stack for is left to the EVM. */
+/** Runs the machine's code until it succeeds or must be left to the EVM, for example because gas or stack do not suffice for the next block. */
 export function run(machine: Machine): Ending {
   const { program, stack } = machine;
   for (;;) {

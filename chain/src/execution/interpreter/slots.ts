@@ -17,18 +17,18 @@ const SET_GAS = 20_000;
 export const RESET_GAS = 2_900;
 const CLEAR_REFUND = 4_800;
 
-/** The slots of one contract that a transaction has looked at, and what looking and changing costs (EIP-2200, 2929 and 3529). */
+/** The slots of one contract that a transaction accessed, and the gas of accesses and changes (EIP-2200, 2929 and 3529). */
 export class Slots {
   readonly #slots = new Map<Word, Slot>();
   readonly #read: SlotReader;
-  /** Gas to be given back. Goes down as well as up, but not below zero. */
+  /** Gas to be refunded. Falls as well as rises, but not below zero. */
   refund = 0;
 
   constructor(read: SlotReader) {
     this.#read = read;
   }
 
-  /** Whether no slot was looked at. */
+  /** Whether no slot was accessed. */
   get isUntouched(): boolean {
     return this.#slots.size === 0;
   }
@@ -47,14 +47,14 @@ export class Slots {
     this.get(key).isWarm = true;
   }
 
-  /** Reads a slot for its price. */
+  /** Reads a slot. Returns the gas. */
   load(slot: Slot): number {
     const gas = slot.isWarm ? WARM_GAS : COLD_GAS;
     slot.isWarm = true;
     return gas;
   }
 
-  /** Changes a slot for its price. */
+  /** Changes a slot. Returns the gas. */
   store(slot: Slot, value: Word): number {
     const access = slot.isWarm ? 0 : COLD_GAS;
     const { original, current } = slot;

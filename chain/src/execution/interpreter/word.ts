@@ -15,10 +15,10 @@ const SIGN_BIT = 1n << 255n;
 const MODULUS = 1n << 256n;
 const HALF_BITS = 32;
 const HALF = 2 ** HALF_BITS;
-/** Upper 32 bits of the first number that takes a bigint. */
+/** Upper 32 bits of the first number that needs a bigint. */
 const UPPER_END = 2 ** 21;
 const LARGEST_SMALL = 0x7fff_ffff;
-/** Of the largest number. */
+/** Bits of the largest number. */
 const NUMBER_BITS = 53;
 
 /** The word with the value of a bigint from 0 to 2^256 − 1. */
@@ -43,7 +43,7 @@ export function readWord(bytes: Buffer, at: number): Word {
   );
 }
 
-/** The 32 bytes at `at` as a number; undefined when it takes a bigint. */
+/** The 32 bytes at `at` as a number; undefined if the value needs a bigint. */
 function readNumber(bytes: Buffer, at: number): number | undefined {
   for (let index = at; index < at + 24; index += 1) if (bytes[index] !== 0) return undefined;
   const upper = bytes.readUInt32BE(at + 24);
@@ -71,7 +71,7 @@ export function fromBytes(bytes: Uint8Array): Word {
   return toWord(BigInt(`0x${toBuffer(bytes).toString("hex")}`));
 }
 
-/** The word as 32 bytes of their own. */
+/** The word as a new buffer of 32 bytes. */
 export function toBytes(word: Word): Buffer {
   const bytes = Buffer.allocUnsafe(WORD_BYTES);
   writeWord(bytes, 0, word);
@@ -121,7 +121,7 @@ export function multiplyModulo(a: Word, b: Word, modulus: Word): Word {
   return modulus === 0 ? 0 : toWord((BigInt(a) * BigInt(b)) % BigInt(modulus));
 }
 
-/** The lowest `index + 1` bytes with their sign continued. */
+/** Extends the sign of the lowest `index + 1` bytes. */
 export function signExtend(index: Word, value: Word): Word {
   if (index > 30) return value;
   return wrap(BigInt.asIntN((Number(index) + 1) * 8, BigInt(value)));
@@ -157,14 +157,14 @@ export function and(a: Word, b: Word): Word {
 export function andWith(mask: Word): (value: Word) => Word {
   const bits = bitsOfMask(mask);
   if (bits === undefined) return (value) => and(mask, value);
-  // What is above a mask is above its number too, so the mask is a number then.
+  // If a number is greater than the mask, then the mask is a number too.
   return (value) => {
     if (typeof value === "number") return value <= mask ? value : value % (Number(mask) + 1);
     return bits <= NUMBER_BITS ? Number(BigInt.asUintN(bits, value)) : toWord(BigInt.asUintN(bits, value));
   };
 }
 
-/** How many of the lowest bits a word has, and no others; undefined if it has others. */
+/** The number of bits if the word consists of that many lowest bits and no others; else undefined. */
 function bitsOfMask(mask: Word): number | undefined {
   const next = BigInt(mask) + 1n;
   const bits = next.toString(2).length - 1;

@@ -16,7 +16,7 @@ export interface PublishCall {
   readonly publishGas: RegistryCode["publishGas"];
 }
 
-/** What a `publish` does. */
+/** The effects of a `publish`. */
 export interface Publish {
   readonly gas: number;
   readonly logs: readonly Log[];
@@ -27,12 +27,12 @@ const WORD = 32;
 /** Words before the events in a log's data: eventsRoot, count, offset of the events, length of the events. */
 const DATA_WORDS = 4;
 const DATA_EVENTS_OFFSET = 3 * WORD;
-/** The contract builds a log's data behind this many words, and clears the word that follows it. */
+/** Words of memory that the contract uses besides the events: before a log's data, in the data, and one that it clears after the data. */
 const MEMORY_WORDS = 9;
 
 const EVENTS_PUBLISHED = keccak256(Buffer.from("EventsPublished(address,uint64,address,bytes32,uint32,bytes)"));
 
-/** What a call of the registry does if it is a `publish` that accepts every batch; undefined for all other calls. Changes nothing. */
+/** The effects of a call of the registry if the call is a `publish` that accepts every batch; else undefined. Changes nothing. */
 export function planPublish({
   message,
   registry,
@@ -62,19 +62,19 @@ export function planPublish({
   }
   const fixed = publishGas.base + publishGas.perBatch * batches.length + heads.gas;
   const gas = fixed + (COPY_WORD_GAS + LOG_BYTE_GAS * WORD) * eventWords + memoryGas(MEMORY_WORDS + wordsMax);
-  // A write of a slot fails if no more gas than this is left behind it.
+  // A storage write fails unless more than STORE_GAS_MIN is left, so the call must offer that much above its cost.
   const isPaid = message.gasLimit - message.intrinsicGas > gas + STORE_GAS_MIN;
   return isPaid ? { gas, logs, slots: heads.changes() } : undefined;
 }
 
-/** Memory of its own for all logs of a call: a block keeps them, and slices of Node's pool would keep what else is in the pool. */
+/** Copies the calldata into memory of its own for all logs of a call: a block keeps them, and slices of Node's pool would keep the rest of the pool. */
 function copyAlone(input: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(input.length);
   input.copy(copy);
   return copy;
 }
 
-/** The words of a batch in another order, with another offset: changes them in the copy of the calldata. */
+/** Turns a batch in the copy of the calldata into the data of its log: swaps count and eventsRoot, and sets the offset of the events. */
 function toLogData(datas: Buffer, { at, eventsBytes }: BatchInput): Buffer {
   const end = at + TUPLE_BYTES + toWords(eventsBytes) * WORD;
   const data = datas.subarray(at + COUNT_AT, end);
@@ -88,7 +88,7 @@ function toLogData(datas: Buffer, { at, eventsBytes }: BatchInput): Buffer {
   return data;
 }
 
-/** The length of the events and the events: the same bytes in the calldata and in the log. */
+/** The length of the events, and the events, are the same bytes in the calldata and in the log. */
 function toCopied({ buffer, byteOffset }: Buffer, { at, eventsBytes }: BatchInput): CopiedBytes {
   const length = WORD + eventsBytes;
   return { dataOffset: DATA_EVENTS_OFFSET, length, buffer, byteOffset: byteOffset + at + TUPLE_BYTES - WORD };

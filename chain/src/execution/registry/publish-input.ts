@@ -2,7 +2,7 @@ import { keccak256 } from "@stele/eth/node";
 
 /** A batch in the calldata of `publish`: a tuple of topic, count, eventsRoot, offset of the events, length of the events, and the events. */
 export interface BatchInput {
-  /** Where the tuple begins. */
+  /** Offset of the tuple in the calldata. */
   readonly at: number;
   readonly count: number;
   readonly eventsBytes: number;
@@ -17,7 +17,7 @@ export const COUNT_AT = WORD;
 const EVENTS_OFFSET_AT = 3 * WORD;
 const EVENTS_BYTES_AT = 4 * WORD;
 const ADDRESS_PADDING = 12;
-/** The shortest event in its encoding; the registry rejects a batch that claims more events than have room. */
+/** Bytes of the shortest encoded event. The registry rejects a batch whose count of events cannot fit into its bytes. */
 const EVENT_BYTES_MIN = 3;
 
 const SELECTOR = keccak256(Buffer.from("publish((address,uint32,bytes32,bytes)[])")).readUInt32BE(0);
@@ -53,7 +53,7 @@ function readBatch(input: Buffer, at: number): BatchInput | undefined {
   return isWhole && count > 0 && count * EVENT_BYTES_MIN <= eventsBytes ? { at, count, eventsBytes } : undefined;
 }
 
-/** The words that so many bytes need. */
+/** The number of words that contain this many bytes. */
 export function toWords(bytes: number): number {
   return Math.ceil(bytes / WORD);
 }

@@ -4,13 +4,13 @@ import { createHash } from "node:crypto";
 export interface RegistryCode {
   /** SHA-256 of the code in hex, with zeros in place of its immutables. */
   readonly hash: string;
-  /** Where the immutables stand. `publish` reads none of them. */
+  /** Offsets and lengths of the immutables in the code. `publish` reads none of them. */
   readonly immutables: readonly (readonly [offset: number, bytes: number])[];
   /** Gas of the instructions of `publish` whose price does not depend on the arguments: once, and for each batch. */
   readonly publishGas: { readonly base: number; readonly perBatch: number };
 }
 
-/** Whether a contract's code is that registry's. */
+/** Whether a contract's code is the registry's. */
 export function isRegistry(code: Uint8Array, { hash, immutables }: RegistryCode): boolean {
   if (immutables.some(([offset, bytes]) => offset + bytes > code.length)) return false;
   const masked = Buffer.from(code);

@@ -8,7 +8,7 @@ import type { Plan } from "../interpreter/own-execution.ts";
 import { planPublish } from "./plan-publish.ts";
 import { isRegistry, type RegistryCode } from "./registry-code.ts";
 
-/** Executes `publish` of the known registry without its instructions, with the same result. */
+/** Executes `publish` of the known registry without interpreting its instructions, with the same result. */
 export class RegistryExecution {
   readonly #state: ExecutionState;
   readonly #code: RegistryCode;

@@ -12,10 +12,12 @@ interface Head {
 /** Slot of the registry's mapping from topics to their words. */
 const HEADS_SLOT = 2;
 const WORD = 32;
-/** The owner is not zero and stands above 20 bytes; above 24 stand the set of writers, where not everyone may write, and whether the topic is closed. */
+/**
+ * A word has 21 to 24 bytes if its owner is not zero (bytes 21 to 24 from the end), everyone may write to the topic, and it is open (the bytes above are zero).
+ */
 const OPEN_BYTES_LEAST = 21;
 const OPEN_BYTES_MOST = 24;
-/** Places from the end of the word. */
+/** Offsets from the end of the word, in bytes. */
 const LAST_BLOCK_AT = 14;
 const SEQUENCE_AT = 8;
 const SHORT_SEQUENCE_AT = 6;
@@ -36,7 +38,7 @@ export class TopicHeads {
     this.#preimage[this.#preimage.length - 1] = HEADS_SLOT;
   }
 
-  /** Adds events to the topic whose word of calldata is given. Returns the sequence of the first; undefined unless everyone may write to an open topic. */
+  /** Appends events to a topic, given as its word of calldata. Returns the sequence of the first; undefined unless the topic is open to everyone. */
   append(topic: Buffer, count: number): number | undefined {
     const key = topic.toString("latin1");
     const known = this.#heads.get(key);
@@ -64,7 +66,7 @@ export class TopicHeads {
   }
 }
 
-/** Infinite above 48 bits. */
+/** The topic's last sequence; infinite above 48 bits. */
 function readSequence(word: Buffer): number {
   const at = word.length - SEQUENCE_AT;
   if (word.readUInt16BE(at) !== 0) return Number.POSITIVE_INFINITY;

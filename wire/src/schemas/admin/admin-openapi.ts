@@ -69,7 +69,7 @@ function reference(schema: z.ZodType): JsonSchema {
   return { $ref: `#/components/schemas/${titleOf(schema)}` };
 }
 
-/** Every result has one. */
+/** Every schema of a result has a title. */
 function titleOf(schema: z.ZodType): string {
   return String(schema.meta()?.["title"]);
 }

@@ -32,7 +32,7 @@ import {
 
 /** Items of a page, if the call does not say how many. */
 export const pageLimitDefault = 50;
-/** Items of a page at most. */
+/** Most items of a page. */
 export const pageLimitMax = 500;
 
 /** A call of the admin API. A path has its parameters in braces. */
@@ -47,7 +47,7 @@ export interface AdminOperation {
   readonly result: z.ZodType;
 }
 
-/** Seconds for which the secret before a new one signs as well, at most. */
+/** Longest time for which the previous secret also signs, in seconds. */
 const rotationSecondsMax = 30 * 24 * 60 * 60;
 
 const none = z.strictObject({});
@@ -62,28 +62,28 @@ const integer = (min: number, max = Number.MAX_SAFE_INTEGER) =>
 const groupId = z.string().optional().describe("The default group if left out.");
 
 const paging = {
-  cursor: z.string().optional().describe("`next` of the page before."),
+  cursor: z.string().optional().describe("`next` of the previous page."),
   limit: integer(1, pageLimitMax).optional().describe(`${pageLimitDefault} if left out.`),
 };
 
-/** Of lists that are short. */
+/** For short lists: a page is as long as possible by default. */
 const wholePaging = { ...paging, limit: paging.limit.describe(`${pageLimitMax} if left out.`) };
 
 const search = {
   groupId: z.string().optional(),
   state: z.enum(subscriptionStates).optional(),
   kind: z.enum(webhookKinds).optional(),
-  topic: z.string().optional().describe("The topic or pattern, as it was subscribed to."),
+  topic: z.string().optional().describe("The topic or pattern, as the subscription has it."),
   prefix: z.string().optional().describe("How the topic or pattern begins."),
-  matches: z.string().optional().describe("A topic whose events it gets."),
+  matches: z.string().optional().describe("A topic whose events the subscription gets."),
   host: z.string().optional().describe("Host of the url; without a port, at any port."),
   owner: z.string().optional(),
-  node: z.string().optional().describe("Address of the node that delivers it."),
-  lagMin: integer(0).optional().describe("At least so many matching events wait."),
-  failingMsMin: integer(0).optional().describe("The receiver has failed for at least so long."),
+  node: z.string().optional().describe("Address of the node that delivers the subscription."),
+  lagMin: integer(0).optional().describe("At least this many matching events wait."),
+  failingMsMin: integer(0).optional().describe("The receiver has failed for at least this many milliseconds."),
 };
 
-const dryRun = flag.optional().describe("Changes nothing, and says what the order would concern.");
+const dryRun = flag.optional().describe("Changes nothing; the answer says what the order would affect.");
 const place = z
   .union([z.string(), z.int().min(1)])
   .describe("OFFSET_FIRST, OFFSET_LAST, an eventId, a time (ISO 8601), or a sequence of the topic.");
@@ -93,16 +93,13 @@ const eventBound = z.union([integer(1), z.string()]).optional();
 const letters = z
   .strictObject({
     eventId: z.string().optional().describe("The event of the dead letter."),
-    all: z.literal(true).optional().describe("Instead of one event."),
+    all: z.literal(true).optional().describe("All dead letters, instead of one."),
   })
-  .refine(
-    ({ eventId, all }) => (eventId === undefined) === (all === true),
-    'it names neither "eventId" nor "all", or both',
-  );
+  .refine(({ eventId, all }) => (eventId === undefined) === (all === true), 'it must name either "eventId" or "all"');
 
 const orders = {
   pause: { summary: "Holds a subscription until an operator resumes it.", body: none },
-  resume: { summary: "Delivers again from the cursor, whether it was paused or suspended.", body: none },
+  resume: { summary: "Resumes a paused or suspended subscription at its cursor.", body: none },
   retry: { summary: "Makes the next attempt at once; also resumes a suspended subscription.", body: none },
   skip: {
     summary: "Moves the cursor past the next matching event, or past the one that `to` names.",
@@ -113,32 +110,32 @@ const orders = {
     body: z.strictObject({ from: place }),
   },
   change: {
-    summary: "Changes what is delivered, and where and how; what is left out stays.",
+    summary: "Changes what is delivered, and where and how; what the body leaves out stays.",
     body: z
       .strictObject({
         topic: z.string().describe("Topic or pattern. The cursor stays."),
-        url: z.string().describe("A new url takes the secret of this change, or none."),
+        url: z.string().describe("With a new url, the subscription has the secret of this change, or none."),
         secret: z
           .string()
           .nullable()
-          .describe("As in subscribe; null for none any more; `generate` makes one, which only this answer shows."),
+          .describe("As in subscribe; null removes it; `generate` makes one, which only this answer shows."),
         rotationSeconds: z
           .int()
           .min(0)
           .max(rotationSecondsMax)
-          .describe("How long the secret before it signs as well, at the same url; a day if left out."),
+          .describe("How long the previous secret also signs, at the same url; a day if left out."),
         kind: z.enum(webhookKinds),
         format: z.enum(eventFormats).describe("Form of the events."),
         concurrency: z.int().min(1).describe("Topics to deliver at once."),
         batch: z.int().min(0).describe("Most events in one callback; 0 for callbacks of one event."),
         batchMs: z.int().min(0).describe("How long a batch that is not full waits for more events."),
-        onFailure: z.enum(["suspend", "skip"]).describe("What becomes of an event whose attempts fail."),
+        onFailure: z.enum(["suspend", "skip"]).describe("What happens to an event whose attempts fail."),
         attemptsMax: z.int().min(1).describe("With `skip`: failed attempts after which an event is a dead letter."),
       })
       .partial()
       .refine((change) => Object.keys(change).length > 0, "it names nothing to change"),
   },
-  test: { summary: "Sends a test event now, in whatever state the subscription is.", body: none },
+  test: { summary: "Sends a test event now, whatever the state of the subscription.", body: none },
   redeliver: {
     summary: "Delivers dead letters again, by position, and removes those that the receiver accepts.",
     body: letters,
@@ -168,9 +165,9 @@ const named = {
     query: z.strictObject({
       groupId: search.groupId,
       kind: z.enum(sessionKinds).optional(),
-      connected: flag.optional().describe("Whether it has a connection."),
+      connected: flag.optional().describe("Whether the session has a connection."),
       owner: search.owner,
-      node: z.string().optional().describe("Address of the node of its connection."),
+      node: z.string().optional().describe("Address of the node with the session's connection."),
       lagMin: search.lagMin,
       ...paging,
     }),
@@ -237,7 +234,7 @@ const named = {
   setRole: {
     method: "PUT",
     path: "/roles/{name}",
-    summary: "Makes a role of the store, or replaces its rules. All nodes know of it within a second.",
+    summary: "Stores a role, or replaces its rules. All nodes apply it within a second.",
     query: none,
     body: z.strictObject({ rules: roleRulesSchema }),
     result: adminRoleSchema,

@@ -4,7 +4,7 @@ import { proofSchema } from "../../proof/proof-schema.ts";
 const time = z.iso.datetime().describe("UTC.");
 const hash = z.string().meta({ pattern: "^0x[0-9a-f]{64}$" });
 const address = z.string().meta({ pattern: "^0x[0-9a-f]{40}$" });
-const next = z.string().optional().describe("The cursor of the next page; absent on the last one.");
+const next = z.string().optional().describe("The cursor of the next page; absent on the last page.");
 
 const pageOf = <Item extends z.ZodType>(item: Item, title: string) =>
   z.strictObject({ items: z.array(item), next }).meta({ title });
@@ -29,7 +29,7 @@ export const subscriptionStates = ["active", "suspended", "paused", "locked", "d
 
 const failingSchema = z.strictObject({
   since: time,
-  attempts: z.int().describe("Failed attempts since the last accepted one."),
+  attempts: z.int().describe("Failed attempts since the last accepted attempt."),
   notBefore: time.optional().describe("The receiver asked for no attempt before this time."),
 });
 
@@ -40,9 +40,9 @@ const subscriptionFields = {
   groupId: z.string(),
   kind: z.enum(webhookKinds),
   topic: z.string().describe("Topic or pattern."),
-  url: z.string().describe("Where `hidden` stands for user name, password and the values of the query."),
+  url: z.string().describe("With `hidden` instead of user name, password and the values of the query."),
   hasSecret: z.boolean(),
-  olderSecretUntil: time.optional().describe("Until when the secret before the present one signs as well."),
+  olderSecretUntil: time.optional().describe("Until when the previous secret also signs."),
   format: z.enum(eventFormats).optional().describe("Form of the events; absent for that of the interface."),
   concurrency: z.int().optional().describe("Topics delivered at once; absent for one event at a time."),
   batch: z.int().optional().describe("Most events in one callback; absent for callbacks of one event."),
@@ -50,13 +50,13 @@ const subscriptionFields = {
   onFailure: z.literal("skip").optional().describe("Absent if a receiver that fails suspends the subscription."),
   attemptsMax: z.int().optional().describe("Failed attempts after which an event is skipped."),
   state: z.enum(subscriptionStates),
-  owner: z.string().optional().describe("Who made it; absent if nobody had to log in."),
-  node: z.string().optional().describe("Address of the node that delivers it; absent for a single process."),
+  owner: z.string().optional().describe("Who made the subscription; absent if nobody had to log in."),
+  node: z.string().optional().describe("Address of the delivering node; absent for a single process."),
   cursor: z.int().describe("Every matching event up to this position is acknowledged or skipped."),
   cursorBlock: z.int().describe("Block of the cursor."),
   lag: z.int().describe("Matching events after the cursor."),
   notified: z.int().describe("Matching events acknowledged."),
-  notifiedAt: time.optional().describe("Of the latest acknowledgement; absent while `notified` is 0."),
+  notifiedAt: time.optional().describe("Time of the latest acknowledgement; absent while `notified` is 0."),
   createdAt: time,
   failing: failingSchema.optional().describe("Absent while the receiver works."),
   waitingSince: time
@@ -73,7 +73,7 @@ const attemptSchema = z.strictObject({
   at: time,
   outcome: z.enum(["accepted", "failed", "gone"]),
   eventId: z.string(),
-  count: z.int().describe("Accepted attempts in a row are one entry, that of the newest."),
+  count: z.int().describe("Number of attempts: accepted ones in a row are one entry, with the data of the newest."),
   durationMs: z.number(),
   status: z.int().optional().describe("HTTP status; absent without an answer."),
   reason: z.string().optional(),
@@ -84,7 +84,7 @@ const attemptSchema = z.strictObject({
 export const adminSubscriptionSchema = z
   .strictObject({
     ...subscriptionFields,
-    lastAttempt: attemptSchema.omit({ excerpt: true }).optional().describe("Of the node that answers."),
+    lastAttempt: attemptSchema.omit({ excerpt: true }).optional().describe("As the answering node knows."),
   })
   .meta({ title: "AdminSubscription" });
 export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
@@ -92,10 +92,10 @@ export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
 export const adminSubscriptionDetailsSchema = z
   .strictObject({
     ...subscriptionFields,
-    deadLetters: z.int().describe("Number of its dead letters."),
+    deadLetters: z.int().describe("Number of the subscription's dead letters."),
     attempts: z
       .array(attemptSchema)
-      .describe("The newest first. Only the node that delivers it has them, in memory, since it began to."),
+      .describe("Newest first. Only the node that delivers the subscription has them, since it began to."),
   })
   .meta({ title: "AdminSubscriptionDetails" });
 export type AdminSubscriptionDetails = z.output<typeof adminSubscriptionDetailsSchema>;
@@ -107,8 +107,8 @@ export const adminDeadLetterSchema = z
     position: z.int(),
     block: z.int(),
     attempts: z.int().describe("Attempts that failed."),
-    reason: z.string().describe("Why the newest of them failed."),
-    failedAt: time.describe("When it failed."),
+    reason: z.string().describe("Why the newest attempt failed."),
+    failedAt: time.describe("When the newest attempt failed."),
   })
   .meta({ title: "AdminDeadLetter" });
 export type AdminDeadLetter = z.output<typeof adminDeadLetterSchema>;
@@ -127,24 +127,24 @@ const testSchema = z.strictObject({
 export const orderResultSchema = z
   .strictObject({
     id: z.string(),
-    events: z.int().describe("Matching events that are skipped, delivered again, or wait; dead letters removed."),
+    events: z.int().describe("Matching events skipped, delivered again or waiting; or dead letters removed."),
     unmatched: z
       .int()
       .optional()
       .describe(
-        "Of a change of the topic: events that wait, that the new one does not match, and that are not delivered.",
+        "After a change of the topic: waiting events that the new topic does not match, so that they are not delivered.",
       ),
     dryRun: z.boolean(),
     letters: z
       .strictObject({
-        left: z.int().describe("Dead letters that are left."),
-        failure: z.strictObject({ eventId: z.string(), reason: z.string() }).optional().describe("The last one."),
+        left: z.int().describe("Number of dead letters that are left."),
+        failure: z.strictObject({ eventId: z.string(), reason: z.string() }).optional().describe("The last failure."),
       })
       .optional()
-      .describe("Of an order for dead letters."),
-    test: testSchema.optional().describe("How a test event was taken."),
+      .describe("Only for orders about dead letters."),
+    test: testSchema.optional().describe("Outcome of a test event."),
     secret: z.string().optional().describe("The secret that a change made; no other answer shows it."),
-    error: z.strictObject({ code: z.int(), detail: z.string() }).optional().describe("Why it was refused."),
+    error: z.strictObject({ code: z.int(), detail: z.string() }).optional().describe("Why the order was refused."),
   })
   .meta({ title: "OrderResult" });
 export type OrderResultBody = z.output<typeof orderResultSchema>;
@@ -156,16 +156,16 @@ export const adminSessionSchema = z
     id: z.string(),
     groupId: z.string(),
     kind: z.enum(sessionKinds),
-    owner: z.string().optional().describe("Whose it is; absent if nobody had to log in."),
+    owner: z.string().optional().describe("Who owns the session; absent if nobody had to log in."),
     isConnected: z.boolean(),
     isSuspended: z.boolean(),
-    node: z.string().optional().describe("Address of the node of its connection; absent for a single process."),
+    node: z.string().optional().describe("Address of the connection's node; absent for a single process."),
     cursor: z.int().describe("Every matching event up to this position is acknowledged."),
     cursorBlock: z.int().describe("Block of the cursor."),
-    lag: z.int().describe("Matching events that are not acknowledged; one that two filters match counts twice."),
+    lag: z.int().describe("Matching events that are not acknowledged; an event that two filters match counts twice."),
     waitingSince: time
       .optional()
-      .describe("Time of the block of the oldest of them; absent if the chain does not tell in time."),
+      .describe("Time of the block of the oldest of these events; absent if the chain does not tell in time."),
     createdAt: time,
     filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
   })
@@ -176,7 +176,7 @@ export const adminSessionPageSchema = pageOf(adminSessionSchema, "AdminSessionPa
 const topicFields = {
   name: z.string(),
   address,
-  sender: address.describe("Who opened it."),
+  sender: address.describe("Who opened the topic."),
   createdAt: time,
   sequence: z.int().describe("Sequence of the newest event."),
   block: z.int().describe("Block of the newest event."),
@@ -199,17 +199,17 @@ export const adminTopicDetailsSchema = z
     ...topicFields,
     events: z.int().describe("Events in the index."),
     size: z.strictObject({
-      bytes: z.int().describe("Of the encoded events."),
+      bytes: z.int().describe("Bytes of the encoded events."),
       batches: z.int(),
-      isCut: z.boolean().describe("Whether the topic has more batches than were measured, which are the newest."),
+      isCut: z.boolean().describe("Whether only the newest batches of the topic were measured."),
     }),
     rate: z
       .strictObject({ events: z.int(), seconds: z.number().describe("The time in which they were published.") })
       .optional()
       .describe("Events of the last five minutes; absent if the chain does not tell the times of its blocks."),
     lastEventAt: time.optional().describe("Time of the block of the newest event."),
-    writers: writersSchema.optional().describe("Who may publish to it; absent if the chain does not tell."),
-    subscriptions: z.int().describe("Callback subscriptions that get its events; the search `matches` lists them."),
+    writers: writersSchema.optional().describe("Who may publish to the topic; absent if the chain does not tell."),
+    subscriptions: z.int().describe("Callback subscriptions to the topic; the search `matches` lists them."),
   })
   .meta({ title: "AdminTopicDetails" });
 export type AdminTopicDetails = z.output<typeof adminTopicDetailsSchema>;
@@ -223,7 +223,7 @@ const eventFields = {
   position: z.int(),
   block: z.int(),
   transactionHash: hash,
-  logIndex: z.int().describe("Of the log of its batch, in the block."),
+  logIndex: z.int().describe("Index in the block of the log of its batch."),
   indexInBatch: z.int().describe("From 0."),
   publisher: address,
 };
@@ -242,7 +242,7 @@ const batchSchema = z.strictObject({
   firstSequence: z.int(),
   firstEventId: z.string(),
   count: z.int().describe("Events of the batch; their sequences follow one another."),
-  bytes: z.int().describe("Of the encoded events."),
+  bytes: z.int().describe("Bytes of the encoded events."),
   transactionHash: hash,
   logIndex: z.int(),
   publisher: address,
@@ -262,7 +262,7 @@ const rollBackSchema = z.strictObject({
   at: time,
   fromBlock: z.int().describe("Newest block of the index before."),
   toBlock: z.int().describe("Newest block of the index after; -1 for none."),
-  events: z.int().optional().describe("Events that it removed; absent where another node rolled back."),
+  events: z.int().optional().describe("Events that the rollback removed; absent if another node rolled back."),
 });
 
 const wei = z.string().meta({ pattern: "^[0-9]+$" }).describe("In wei.");
@@ -272,14 +272,14 @@ const signerSchema = z.strictObject({
   balance: wei.optional(),
   fees: z
     .strictObject({ gasPrice: wei.optional(), maxFeePerGas: wei.optional(), maxPriorityFeePerGas: wei.optional() })
-    .describe("What the next transaction offers for a unit of gas."),
+    .describe("Fees that the next transaction offers for a unit of gas."),
   transactionsUnderWay: z.int().describe("Transactions that are not final yet, and those that wait for their turn."),
 });
 
 const groupSchema = z.strictObject({
   groupId: z.string(),
   ready: z.boolean(),
-  reason: z.string().optional().describe("Why it is not ready."),
+  reason: z.string().optional().describe("Why the group is not ready."),
   warning: z.string().optional(),
   role: z.enum(["follows", "watches"]).optional(),
   subscriptions: z.int().optional().describe("Active callback subscriptions that this node delivers."),
@@ -291,7 +291,7 @@ const groupSchema = z.strictObject({
     .strictObject({ events: z.int(), seconds: z.number().optional() })
     .optional()
     .describe(
-      "Most events that one callback subscription at this node waits for, and the age of the oldest that any does, as of a few seconds ago.",
+      "The most events that one callback subscription at this node waits for, and the age of the oldest event that any waits for, as of a few seconds ago.",
     ),
   indexedBlock: z.int(),
   headBlock: z.int().optional(),
@@ -304,7 +304,7 @@ const groupSchema = z.strictObject({
     .union([z.enum(["latest", "safe", "finalized"]), z.int()])
     .optional()
     .describe(
-      "Which blocks are final: a number is that of the blocks on top. Absent if the chain did not answer in time, like `signer`.",
+      "Which blocks are final: a number counts the blocks on top. Absent, like `signer`, if the chain did not answer in time.",
     ),
   signer: signerSchema
     .optional()
@@ -312,13 +312,13 @@ const groupSchema = z.strictObject({
 });
 
 const skippedSchema = z.strictObject({
-  reason: z.string().describe("Why it was skipped, as in the label of stele_chain_entries_skipped_total."),
+  reason: z.string().describe("Why the entry was skipped, as in the label of stele_chain_entries_skipped_total."),
   details: z.string().describe("The same in words."),
   block: z.int(),
   transactionHash: hash,
   logIndex: z.int(),
   topicAddress: address.describe("The topic's contract."),
-  sender: address.optional().describe("The account that wrote it, where that is known."),
+  sender: address.optional().describe("The account that wrote the entry, if known."),
 });
 export const adminSkippedPageSchema = pageOf(skippedSchema, "AdminSkippedPage");
 export type AdminSkipped = z.output<typeof skippedSchema>;
@@ -330,27 +330,27 @@ const nodeSchema = z.strictObject({
   id: z.string().optional(),
   address: z.string().optional(),
   joinedAt: time.optional(),
-  isOwn: z.boolean().describe("Whether it answers this call."),
+  isOwn: z.boolean().describe("Whether this node answers the call."),
   roles: z.strictObject({
-    follows: z.array(z.string()).describe("Groups whose index it writes."),
-    subscriptions: z.int().describe("Callback subscriptions that it owns, in any state, as of a few seconds ago."),
+    follows: z.array(z.string()).describe("Groups whose index the node writes."),
+    subscriptions: z.int().describe("Callback subscriptions of the node, in any state, as of a few seconds ago."),
     sessions: z
       .int()
       .describe(
-        "Sessions with a connection to it, as of a few seconds ago. Those that are not stored are counted for the node that answers.",
+        "Sessions with a connection to the node, as of a few seconds ago. Sessions that are not stored count only for the answering node.",
       ),
   }),
 });
 
 const memberChangeSchema = z.strictObject({
-  at: time.describe("When the node that answers saw it."),
-  node: z.string().describe("Its address; its identifier if the node that answers never saw the address."),
+  at: time.describe("When the answering node noticed the change."),
+  node: z.string().describe("The node's address; its identifier if the answering node never knew the address."),
   what: z
     .enum(["joined", "left", "gone", "took-over"])
-    .describe("`gone`: it did not renew its membership in time, as after a kill."),
-  groupId: z.string().optional().describe("The group whose index it took over."),
-  subscriptions: z.int().optional().describe("How many callback subscriptions it took over."),
-  from: z.string().optional().describe("The node that had them; absent if that is not known."),
+    .describe("`gone`: the node did not renew its membership in time, as after a kill."),
+  groupId: z.string().optional().describe("The group whose index the node took over."),
+  subscriptions: z.int().optional().describe("How many callback subscriptions the node took over."),
+  from: z.string().optional().describe("The node that had them before; absent if unknown."),
 });
 
 export const adminNodePageSchema = z
@@ -360,7 +360,7 @@ export const adminNodePageSchema = z
     history: z
       .array(memberChangeSchema)
       .describe(
-        "The newest changes of the cluster that the node that answers has seen since it started, newest first; at most 100. Empty for a single process.",
+        "The newest changes of the cluster that the answering node has noticed since it started, newest first; at most 100. Empty for a single process.",
       ),
   })
   .meta({ title: "AdminNodes" });

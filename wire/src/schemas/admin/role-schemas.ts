@@ -3,16 +3,16 @@ import * as z from "zod";
 /** What a rule can allow or deny; docs/access.md explains each. */
 export const ruleActions = ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"] as const;
 
-/** Maximum number of rules of a role. A publish to a topic that its key has not published to yet looks at each. */
+/** Maximum number of rules of a role. The first publish of a key to a topic checks each of them. */
 export const rulesPerRoleMax = 100;
 
 /** Longest group of a rule, in characters: no group has a longer name. */
 const ruleGroupCharactersMax = 64;
 
-/** Longest filter of a rule, in characters; its variables make it longer. */
+/** Longest filter of a rule, in characters, before its variables are replaced. */
 const ruleFilterCharactersMax = 256;
 
-/** One rule of a role. What its texts mean, the broker checks. */
+/** One rule of a role. This checks only its form: the broker checks what its texts mean. */
 export const accessRuleSchema = z
   .strictObject({
     effect: z.enum(["allow", "deny"]).default("allow").describe("A rule that denies wins over all that allow."),
@@ -34,10 +34,12 @@ export const adminRoleSchema = z
     name: z.string(),
     source: z
       .enum(["broker", "file", "store"])
-      .describe("Where it is: in every broker, the config file, or the store."),
+      .describe("Where the role is defined: in every broker, the config file, or the store."),
     rules: roleRulesSchema,
-    isDamaged: z.boolean().describe("Its row in the store is damaged: whoever has a key with it is refused."),
-    hidesStored: z.boolean().describe("The store has a role of this name as well, which does not count."),
+    isDamaged: z
+      .boolean()
+      .describe("The role's row in the store is damaged: whoever has a key with this role is refused."),
+    hidesStored: z.boolean().describe("The store also has a role of this name, which does not count."),
   })
   .meta({ title: "AdminRole" });
 export type AdminRole = z.output<typeof adminRoleSchema>;
@@ -45,7 +47,7 @@ export type AdminRole = z.output<typeof adminRoleSchema>;
 export const adminRolePageSchema = z
   .strictObject({
     items: z.array(adminRoleSchema),
-    next: z.string().optional().describe("The cursor of the next page; absent on the last one."),
+    next: z.string().optional().describe("The cursor of the next page; absent on the last page."),
   })
   .meta({ title: "AdminRolePage" });
 

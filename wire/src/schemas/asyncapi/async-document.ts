@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { type JsonSchema, toJsonSchema } from "../json-schema.ts";
 
-/** What clients connect to, and what the broker connects to: the receivers of callbacks. */
+/** Servers that clients connect to; and `receiver`, for the servers that the broker calls. */
 export type ServerKind = "http" | "mqtt" | "stomp" | "receiver";
 
 /** Channels and operations that servers of one kind have, and their messages. Names are those of the document. */
@@ -13,7 +13,7 @@ export interface AsyncPart {
 }
 
 export interface AsyncChannel {
-  /** Null where it is known only to a client. */
+  /** Null if only a client knows it. */
   readonly address: string | null;
   readonly title: string;
   readonly description: string;

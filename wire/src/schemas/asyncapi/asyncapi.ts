@@ -7,13 +7,13 @@ import { type ServerSettings, type AsyncServer, namesOf, toSecuritySchemes, toSe
 import { toStompPart } from "./stomp-part.ts";
 import { tailPart } from "./tail-part.ts";
 
-/** What the settings say of the document. */
+/** The settings that the document depends on. */
 export interface AsyncApiSettings extends ServerSettings, Omit<MqttPartOptions, "extensionPrefix"> {}
 
 export type AsyncApiOptions = AsyncApiSettings & Pick<DocumentOptions, "version" | "extensionPrefix">;
 
 /**
- * Makes the AsyncAPI 3.0.0 document of what the broker sends and receives beside calls, for the servers that a reader can reach. Its schemas are those of the
+ * Makes the AsyncAPI 3.0.0 document of what the broker sends and receives besides calls, for the servers that a reader can reach. Its schemas are those of the
  * OpenAPI document. A protocol without a server is left out.
  */
 export function createAsyncApi(options: AsyncApiOptions): (servers: readonly AsyncServer[]) => JsonSchema {

@@ -4,19 +4,19 @@ import { type ServerKind, toReference } from "./async-document.ts";
 /** Listeners that can ask their clients for a certificate. */
 export type CertificateAsker = "http" | "mqtt" | "stomp";
 
-/** One way to the broker. */
+/** One way to reach the broker. */
 export interface AsyncServer {
   readonly kind: Exclude<ServerKind, "receiver">;
   readonly transport: "tcp" | "tls" | "websocket";
   /** Name and port. */
   readonly host: string;
-  /** Below the root; empty for none. */
+  /** Path below the root; empty for none. */
   readonly pathname: string;
-  /** Whether it is encrypted: always so over `tls`. */
+  /** Whether the connection is encrypted; always true for `tls`. */
   readonly isSecure: boolean;
 }
 
-/** What the settings say of servers. */
+/** The settings that the servers depend on. */
 export interface ServerSettings {
   /** Whether calls need a key or a token. */
   readonly hasKeys: boolean;
@@ -37,7 +37,7 @@ const titles = { tcp: "", tls: " over TLS", websocket: " over WebSocket" } as co
 const subprotocols = { http: "none", mqtt: "mqtt", stomp: "v12.stomp, v11.stomp, v10.stomp or none" } as const;
 const names = { http: "HTTP", mqtt: "MQTT", stomp: "STOMP" } as const;
 
-/** Where callbacks go. It is of no use to a client, but AsyncAPI has a channel on all servers that names none. */
+/** The server of callbacks. A client cannot use it, but in AsyncAPI a channel that names no server is on all of them. */
 const receiver = {
   host: "{receiver}",
   protocol: "http",
@@ -83,7 +83,7 @@ function toMqttBinding({ mqttSessionExpirySecondsMax: maximum }: ServerSettings)
   return { sessionExpiryInterval: { type: "integer", minimum: 0, maximum }, bindingVersion: "0.2.0" };
 }
 
-/** Either of them is enough, as docs/access.md says. */
+/** The schemes of a server. Either of them is enough, as docs/access.md says. */
 function schemesOf({ kind, transport, isSecure }: AsyncServer, settings: ServerSettings): readonly SchemeName[] {
   const listener = transport === "websocket" ? "http" : kind;
   const asks = isSecure && settings.asksCertificates.includes(listener);
@@ -110,7 +110,7 @@ const schemes = {
   certificate: {
     type: "X509",
     description:
-      "Every client must show a certificate that an authority of the broker signed. One that the setting `access` names needs no key.",
+      "Every client must show a certificate that an authority of the broker signed. A client whose certificate the setting `access` names needs no key.",
   },
 } as const;
 

@@ -12,7 +12,7 @@ import { tailParameters } from "../tail-path.ts";
 import type { AsyncMessage, AsyncPart } from "./async-document.ts";
 
 const contentType = "application/json";
-const resync = "The chain took back what came after this place.";
+const resync = "A reorganisation of the chain removed what came after this place.";
 const end = "The broker ends the tail.";
 
 const eventMessages = {
@@ -43,7 +43,7 @@ const ndjsonNotices = {
 const events = Object.keys(eventMessages);
 const bindings = { http: { method: "GET", query: toQuery(), bindingVersion: "0.3.0" } };
 
-/** One response that lasts, with events as they come. */
+/** One HTTP response that lasts, with events as they come. */
 export const tailPart: AsyncPart = {
   kind: "http",
   channels: {
