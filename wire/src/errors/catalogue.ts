@@ -39,7 +39,7 @@ export const errorCatalogue = {
   topicPatternInvalid: invalid(100109, "topic pattern is invalid"),
   topicClosed: define(100112, "conflict", { message: "topic is closed", retry: false }),
   writerRefused: define(100113, "forbidden", {
-    message: "the topic is for other writers than this broker",
+    message: "this broker is not among the topic's writers",
     retry: false,
   }),
   publishKeyReused: define(100114, "conflict", {
@@ -61,7 +61,10 @@ export const errorCatalogue = {
   subscriptionNotExist: define(100504, "not-found", { message: "subscriptionId does not exist", retry: false }),
   subscriptionIdInvalid: invalid(100505, "subscriptionId is not a UUID"),
   receiverNotAgreed: define(100506, "forbidden", { message: "receiver did not agree to be called", retry: true }),
-  subscriptionHeld: define(100507, "conflict", { message: "subscription is not in a state for that", retry: false }),
+  subscriptionHeld: define(100507, "conflict", {
+    message: "the subscription's state does not allow this",
+    retry: false,
+  }),
   sessionNotExist: define(100508, "not-found", { message: "session does not exist", retry: false }),
   noCoordinator: define(100601, "conflict", { message: "no coordination module is configured", retry: false }),
   credentialRefused: define(100701, "unauthenticated", { message: "credential is missing or wrong", retry: false }),
@@ -78,16 +81,16 @@ export const errorCatalogue = {
   transactionFailed: define(200202, "internal", { message: "transaction was not correctly executed", retry: true }),
   chainUnreachable: define(200205, "unavailable", { message: "chain cannot be reached", retry: true }),
   proofUnavailable: define(200206, "unavailable", {
-    message: "the chain gives no proof of the event",
+    message: "the chain returns no proof of the event",
     retry: false,
   }),
   storeUnreachable: define(200207, "unavailable", { message: "the broker's database cannot be reached", retry: true }),
   indexDamaged: define(200208, "unavailable", {
-    message: "what the broker's store holds is damaged, and the chain does not give it",
+    message: "stored data is damaged, and the chain does not return it",
     retry: true,
   }),
   eventUnavailable: define(200209, "unavailable", {
-    message: "the broker's store no longer holds the event, and the chain does not give it",
+    message: "the store dropped the event, and the chain does not return it",
     retry: true,
   }),
   groupUnknown: define(200211, "not-found", { message: "unknown group", retry: false }),
