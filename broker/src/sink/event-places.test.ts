@@ -37,7 +37,7 @@ function logOf({ events, count, firstSequence }: EventBatch) {
     firstSequence: BigInt(firstSequence),
     sender: `0x${"ab".repeat(20)}`,
   } as const;
-  return { topics: encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished", args }) as Hex[], data }; // All promises have resolved.
+  return { topics: encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished", args }) as Hex[], data }; // No argument is omitted.
 }
 
 let trees = 0;
@@ -46,7 +46,7 @@ const createTree = (encoded: Uint8Array): MerkleTree => {
   return new MerkleTree(encoded);
 };
 
-test.each([1, 2, 5, 1000])("every event of a batch of %i gets a place that passes verification", (count) => {
+test.each([1, 2, 5, 1000])("every event of a batch of %i gets a proof that passes verification", (count) => {
   const batch = batchOf(count);
   const places = new EventPlaces({ prefix: "svc-" });
   const checked = findCheckedBatch(logOf(batch));
@@ -73,7 +73,7 @@ test("computes the paths of a batch once, even if the batch is read again", () =
   expect(trees).toBe(1);
 });
 
-test("recomputes a batch that was not used for long", () => {
+test("recomputes the least recently used batch once the cache is full", () => {
   const places = new EventPlaces({ prefix: "svc-", createTree });
   const use = (logIndex: number): void => {
     const [event] = eventsOf(batchOf(60_000, logIndex));
@@ -86,7 +86,7 @@ test("recomputes a batch that was not used for long", () => {
   expect(trees).toBe(4);
 });
 
-test("replaces an extension of the event with the name of a place", () => {
+test("replaces the event's own extension `x-block` if the prefix is `x-`", () => {
   const places = new EventPlaces({ prefix: "x-" });
   const [event] = eventsOf(batchOf(1));
   if (event === undefined) throw new Error("no event");
@@ -103,7 +103,7 @@ test("replaces an extension of the event with the name of a place", () => {
   ]);
 });
 
-test("gives no place to an event without a batch", () => {
+test("adds no extensions to an event without a batch", () => {
   const places = new EventPlaces({ prefix: "svc-" });
   const [event] = eventsOf(batchOf(1));
   if (event === undefined) throw new Error("no event");

@@ -22,18 +22,18 @@ export interface EvmLedgerOptions {
   readonly logger: Logger;
   /** Refuses an endpoint of another chain. */
   readonly chainId?: number;
-  /** Address of the registry, unless it is remembered. If omitted, the ledger searches for it, and deploys one if there is none. */
+  /** The group's registry; a remembered one must match it. If omitted, the ledger searches for one, and deploys one if there is none. */
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens; everyone if omitted. */
   readonly topicWriters?: TopicWriters;
-  /** Accounts beside the group's own signers that may write to them, in lower case. */
+  /** Accounts beside the group's own signers that may write to those topics, in lower case. */
   readonly writers?: readonly Address[];
   /** The remembered chain and registry of this group; nothing if omitted. */
   readonly memory?: GroupMemory;
   readonly limits?: ConfiguredLimits;
   /** Rules for batches of other accounts; those that all brokers share if omitted. */
   readonly eventRules?: EventRules;
-  /** Whether the chain never has reorgs, as the embedded one. */
+  /** Whether the chain never has reorgs, like the embedded chain. */
   readonly isFinal?: boolean;
   /** Which blocks count as final; all if omitted. */
   readonly finality?: Finality;

@@ -20,7 +20,7 @@ afterAll(async () => {
   await chain.stop();
 });
 
-/** Each test has a key of its own, and so a registry of its own beside those of the others. */
+/** Each test has its own key, and so its own registry. */
 async function createHarness(): Promise<EvmHarness> {
   harnesses += 1;
   return createEvmHarness(chain, `key ${harnesses}`);
@@ -28,7 +28,7 @@ async function createHarness(): Promise<EvmHarness> {
 
 describeLedger("EvmLedger on the embedded chain", createHarness);
 
-test("says when blocks are dated more than a minute ahead of the clock", async () => {
+test("warns if the newest block is dated more than a minute ahead of the clock", async () => {
   const { createLedger } = await createHarness();
   let lateMs = 0;
   const ledger = createLedger({ clock: { ...createSystemClock(), now: () => Date.now() - lateMs } });

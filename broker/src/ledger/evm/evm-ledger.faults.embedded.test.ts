@@ -87,7 +87,7 @@ async function sequences(ledger: EvmLedger): Promise<number[]> {
   return (await entries(ledger)).flatMap((entry) => (entry.kind === "events-committed" ? [entry.firstSequence] : []));
 }
 
-/** Treats the first `times` requests of one method so, and lets the others through. */
+/** Passes the first `times` requests of one method to `treat`, and lets the others through. */
 function first(times: number, method: string, treat: Interceptor): Interceptor {
   let left = times;
   return async (request, pass) => {
@@ -110,7 +110,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is one commit in order if the third attempt succeeds", async () => {
+  test("is one commit in order, even if the first two sends fail", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(2, "eth_sendRawTransaction", async () => {
         throw connectionLost();
@@ -179,7 +179,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is decided at a new nonce if another sender used its own", async () => {
+  test("is a commit under a new nonce if another sender used the first one", async () => {
     await withLedger(async (ledger, append) => {
       const twin = new Stranger(chain, {
         signer: new Signer(testKey(`key ${harnesses}`)),
@@ -221,7 +221,7 @@ describe("a transaction's fate", () => {
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
   });
 
-  test("a too large transaction does not delay its neighbours, and the next ones are smaller", async () => {
+  test("is too-large without a delay for its neighbours, and the limit shrinks", async () => {
     await withLedger(async (ledger, append) => {
       const big = "x".repeat(transactionBytesMax);
       const { bytesPerTransactionMax } = ledger.limits;
@@ -364,7 +364,7 @@ describe("starting", () => {
     await expect(harness.createLedger({ registry }).start()).rejects.toThrow(/no topic registry/);
   });
 
-  test("an endpoint that cannot be reached is 200205", async () => {
+  test("fails with 200205 if the endpoint does not answer", async () => {
     provider.current = async () => {
       throw connectionLost();
     };
@@ -384,7 +384,7 @@ describe("starting", () => {
   });
 });
 
-/** A contract whose creation writes one log with this signature, four topics and 128 bytes of zeros. */
+/** Deploys a contract whose creation writes one log with this signature, four topics and 128 bytes of zeros. */
 async function deployForger(signature: string): Promise<void> {
   const zero = "6000";
   const code = `${zero}${zero}${zero}7f${signature.slice(2)}60806000a400`;

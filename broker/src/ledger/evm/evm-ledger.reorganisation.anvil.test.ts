@@ -60,7 +60,7 @@ class Copy {
     return this.blocks.at(-1);
   }
 
-  /** Follows until it has what is final now, and `enough` holds. */
+  /** Follows until it has all blocks that are final now, and `enough` returns true. */
   async catchUp(enough: (copy: Copy) => boolean = () => true): Promise<void> {
     for (;;) {
       if ((await this.#isWhole()) && enough(this)) return;
@@ -76,7 +76,7 @@ class Copy {
     }
   }
 
-  /** Reads the chain itself: the ledger does not report what it finds out later. */
+  /** Whether the copy ends with the newest final block. Asks the chain itself, since the ledger may learn of a reorg later. */
   async #isWhole(): Promise<boolean> {
     const final = await this.#ledger.finalBlockNumber(never);
     if (this.#head === undefined || this.#head.number < final) return false;
@@ -145,7 +145,7 @@ describe("a chain with a reorg", () => {
     });
   });
 
-  test("is invisible within the confirmations", async () => {
+  test("shows no reorg to followers within the confirmations", async () => {
     const first = harness.createLedger();
     await first.start();
     await first.stop();
@@ -169,7 +169,7 @@ describe("a chain with a reorg", () => {
     );
   });
 
-  test("is detected by a reader that starts at a removed block", async () => {
+  test("reports the reorg to a follower that starts after a removed block", async () => {
     await withTopic(async ({ ledger, copy, publish }) => {
       await publish("1");
       await copy.catchUp();
@@ -188,14 +188,14 @@ describe("a chain with a reorg", () => {
   });
 });
 
-/** The block that a node takes for the newest which is three behind. */
+/** The newest block of a node that lags three blocks. */
 async function blockBehind(): Promise<unknown> {
   const head = (await ask("eth_blockNumber")) as string; // A quantity.
   return ask("eth_getBlockByNumber", `0x${(Number(head) - 3).toString(16)}`, false);
 }
 
-describe("an endpoint with several nodes behind it", () => {
-  test("some of which lag removes no block and hides no event", async () => {
+describe("an endpoint with several nodes, some of which lag,", () => {
+  test("causes no reorg and hides no event", async () => {
     await withTopic(async ({ copy, publish }) => {
       let turn = 0;
       provider.current = async ({ method, params = [] }, pass) => {
@@ -213,7 +213,7 @@ describe("an endpoint with several nodes behind it", () => {
     });
   });
 
-  test("some of which lag is asked again for a block that another node has announced", async () => {
+  test("is asked again for a block that one node announced and another lacks", async () => {
     await withTopic(async ({ ledger, copy }) => {
       const { number = 0, hash } = copy.blocks.at(-1) ?? {};
       let behind = 0;
@@ -228,24 +228,24 @@ describe("an endpoint with several nodes behind it", () => {
 
 describe("a block whose logs the endpoint refuses", () => {
   type Filter = { readonly topics: readonly [readonly string[]]; readonly blockHash?: string };
-  /** Of one kind, or refusals to us. */
+  /** Asks for one kind of log, or only for rejections of our own calls. */
   const isSmall = ({ topics }: Filter): boolean => topics.length > 1 || topics[0].length === 1;
   const withoutRefusals = ({ topics }: Filter): boolean => topics.length > 1 || topics[0].length < logSignatures.length;
 
   test.each<readonly [string, { code: number; message: string }, (filter: Filter) => boolean]>([
     [
-      "too many: refusals to others are left out",
+      "is read without rejections of other accounts if it has too many logs",
       { code: -32005, message: "query returned more than 10000 results" },
       withoutRefusals,
     ],
     [
-      "a refusal in words of its own: one kind of log is read at a time",
+      "is read one kind of log at a time if the endpoint's reason is unknown",
       { code: -32000, message: "no, really" },
       isSmall,
     ],
-    ["no answer in time: the same", { code: -32000, message: "timed out" }, isSmall],
+    ["is read one kind of log at a time if the endpoint times out", { code: -32000, message: "timed out" }, isSmall],
     [
-      "no question by hash: they are read by number",
+      "is read by number if the endpoint cannot search by hash",
       { code: -32602, message: "invalid argument 0: blockHash" },
       ({ blockHash }) => blockHash === undefined,
     ],
@@ -262,7 +262,7 @@ describe("a block whose logs the endpoint refuses", () => {
     });
   });
 
-  test("without any answer, the ledger names the block, refuses to write, and recovers by itself", async () => {
+  test("is named in the outage if it stays unreadable; publishes fail with 200205 until it is read", async () => {
     await withTopic(async ({ copy, publish, ledger }) => {
       await publish("1");
       await copy.catchUp();

@@ -214,7 +214,7 @@ export class EvmLedger implements Ledger {
     return (await components.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** Transactions in the journal of an account without a live node may still be included until the final block has their nonces. */
+  /** The chain may still include journaled transactions of an account without a live node, until final blocks have used their nonces. */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId } = options;
@@ -271,5 +271,5 @@ export class EvmLedger implements Ledger {
 }
 
 function abortedEarly(): BrokerError {
-  return new BrokerError("chainUnreachable", { details: "given up before it was asked" });
+  return new BrokerError("chainUnreachable", { details: "aborted before the chain was asked" });
 }

@@ -4,39 +4,39 @@ import type { BatchOutcome } from "../../ports/ledger.ts";
 import { connectionLost, connectionRefused, type Interceptor, passAll } from "./testing/intercepted-provider.ts";
 import { type Writer, WriterWorld } from "./testing/writer-world.ts";
 
-/** Requests of one kind that are made to fail, one after the other, in runs of their own. */
+/** Number of concurrent runs; different requests fail in each. */
 const runsAtOnce = 6;
 const deadlineMs = 1200;
-/** Where several requests in a row fail, the runs begin at every third request; in a long run, at every one. */
+/** Distance between the first failing requests of two runs, if several in a row fail; 1 with CHECKS_ROUNDS. */
 const everyThird = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
 
-/** What a request meets on its way. */
+/** What happens to a failing request. */
 const faults: Readonly<Record<string, Interceptor>> = {
-  "is never reached": async () => {
+  "does not reach the endpoint": async () => {
     throw connectionRefused();
   },
-  "gives no answer and has done nothing": async () => {
+  "gets no answer and is not processed": async () => {
     throw connectionLost();
   },
-  "gives no answer and has done it": async (_, pass) => {
+  "gets no answer but is processed": async (_, pass) => {
     await pass();
     throw connectionLost();
   },
-  "turns it away with an error": async () => {
+  "gets an error": async () => {
     throw Object.assign(new Error("internal error"), { code: -32_603 });
   },
 };
 
 type Answer = BatchOutcome["status"] | number;
 
-/** One publish run against an endpoint that treats `failing` requests so, from the `from`-th on. Answers how many requests there were. */
+/** Publishes while `fault` handles `failing` requests, from the `from`-th on. Returns the number of requests. */
 async function run(from: number, failing: number, fault: Interceptor): Promise<number> {
   const world = await WriterWorld.join(shared, `run ${from} ${failing} ${worlds++}`);
   await (await world.createFirstWriter()).ledger.stop();
   let writer = await startAgain(world);
   let requests = 0;
   world.provider.current = async (request, pass) => {
-    if (request.method === "eth_getBlockByNumber") return pass(); // The look for new blocks comes by the clock.
+    if (request.method === "eth_getBlockByNumber") return pass(); // Polls depend on the clock.
     requests += 1;
     return requests >= from && requests < from + failing ? fault(request, pass) : pass();
   };
@@ -47,7 +47,7 @@ async function run(from: number, failing: number, fault: Interceptor): Promise<n
   await Promise.all(["a", "b", "c"].map(publish));
   await publish("d");
   const last = Promise.all(["e", "f"].map(publish));
-  await new Promise((resolve) => setImmediate(resolve)); // Both are on their way now.
+  await new Promise((resolve) => setImmediate(resolve)); // Both appends have started.
   await writer.abandon();
   await last;
   writer = await startAgain(world);
@@ -99,7 +99,7 @@ afterEach(async () => {
   await shared.stop();
 });
 
-describe.each(Object.entries(faults))("whichever request %s", (_, fault) => {
+describe.each(Object.entries(faults))("if any request %s", (_, fault) => {
   test.each([1, 4])(
     "%i in a row: each acknowledged event is on the chain once, and no failed one is",
     async (failing) => {

@@ -16,7 +16,7 @@ afterEach(async () => {
   await world.stop();
 });
 
-/** Counts what is sent, and lets it through. */
+/** Records the sent transactions, and lets them through. */
 function recordSends(): string[] {
   const raws: string[] = [];
   world.provider.current = async (request, pass) => {
@@ -26,7 +26,7 @@ function recordSends(): string[] {
   return raws;
 }
 
-test("a transaction sent without an answer and included late is TIMEOUT, and on the chain once", async () => {
+test("append fails with 200201 if the send gets no answer and the block comes late; the event is on the chain once", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter({ deadlineMs: 2000 });
   await world.ask("evm_setAutomine", false);
@@ -94,7 +94,7 @@ test.each([
     args: ["--gas-price", "0", "--block-base-fee-per-gas", "0"],
   },
   { what: "its fee is at the cap", settings: { feeMax: 3n * gwei }, args: [] },
-])("a transaction that was dropped after it could have offered more is sent again, where $what", async (given) => {
+])("resends a dropped transaction whose fee cannot be raised because $what", async (given) => {
   world = await WriterWorld.start(given.args);
   const { append, ledger } = await world.createFirstWriter({ feeBumpAfterMs: 100, ...given.settings });
   await world.ask("evm_setAutomine", false);
@@ -103,7 +103,7 @@ test.each([
   const release = world.provider.holdSends();
   await world.ask("anvil_dropAllTransactions");
   const dropped = Date.now();
-  // Blocks come while it is on no node, for longer than it may wait before it offers more.
+  // No node has the transaction while blocks come, for longer than feeBumpAfterMs.
   await until(async () => {
     await world.ask("evm_mine");
     return Date.now() - dropped > 500;
@@ -261,14 +261,14 @@ test("frees the nonce of an earlier run's transaction that the endpoint no longe
   await second.ledger.stop();
 }, 30_000);
 
-test("requests few receipts at a time, however many transactions a block includes", async () => {
+test("requests at most 32 receipts at a time for a block of 100 transactions", async () => {
   const changes = 100;
   world = await WriterWorld.start();
   const { ledger, abandon } = await world.createFirstWriter();
   const name = parseTopicName("same");
   await ledger.openTopic(name, never);
   await world.ask("anvil_setAutomine", false);
-  // Only the first of them writes a log; the others are known by their receipts alone.
+  // Only the first transaction writes a log; the ledger learns of the others from their receipts.
   const closed = Array.from({ length: changes }, () => ledger.closeTopic(name, never));
   await until(async () => (await world.poolSize()) === changes);
   let underWay = 0;

@@ -11,13 +11,13 @@ afterEach(async () => {
 });
 
 test.each<{ readonly what: string; readonly args: readonly string[]; readonly settings: Partial<EvmLedgerOptions> }>([
-  { what: "for more", args: [], settings: {} },
+  { what: "with a higher fee", args: [], settings: {} },
   {
-    what: "for as much where fees are zero",
+    what: "with the same fee if fees are zero",
     args: ["--gas-price", "0", "--block-base-fee-per-gas", "0"],
     settings: { fees: "zero" },
   },
-])("a transaction that a pool keeps back although it is the next in line is offered again, $what", async (given) => {
+])("signs another version of the next transaction in line if the pool holds it back, $what", async (given) => {
   world = await WriterWorld.start(given.args);
   await (await world.createFirstWriter(given.settings)).ledger.stop();
   const lines: string[] = [];
@@ -31,7 +31,7 @@ test.each<{ readonly what: string; readonly args: readonly string[]; readonly se
     if (method === "eth_getTransactionByHash" && !isCounted) return null;
     return method === "eth_getTransactionCount" && !isCounted ? next : pass();
   };
-  // Filed behind a gap, which then closes without the pool's knowing, as when the transaction before leaves it at that moment.
+  // The pool files the transaction behind a nonce gap, and does not notice that the gap closes, as in anvil's race.
   const outcome = writer.append("a");
   await until(async () => (await world.poolSize()) === 1);
   await world.ask("anvil_setNonce", new Signer(world.privateKey).address, next);

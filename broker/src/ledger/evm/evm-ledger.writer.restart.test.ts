@@ -23,7 +23,7 @@ const journaled = async (): Promise<readonly number[]> => {
   return entries.map(({ nonce }) => nonce);
 };
 
-/** Appends, stops the ledger while the endpoint does not answer, and expects an unknown fate for every caller. */
+/** Appends, stops the ledger once `isReady`, and expects 200201 for every caller. */
 async function abandonUnderWay(
   writer: Writer,
   texts: readonly string[],
@@ -35,8 +35,8 @@ async function abandonUnderWay(
   for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200201 } });
 }
 
-describe("a restarted ledger resumes the transactions of the journal", () => {
-  test("transactions that were never sent", async () => {
+describe("a restarted ledger with a journal", () => {
+  test("sends transactions that were never sent", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     let attempts = 0;
@@ -54,7 +54,7 @@ describe("a restarted ledger resumes the transactions of the journal", () => {
     await second.ledger.stop();
   });
 
-  test("transactions in the pool, and some that the pool lost", async () => {
+  test("resumes transactions in the pool, and resends those that the pool lost", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
@@ -69,7 +69,7 @@ describe("a restarted ledger resumes the transactions of the journal", () => {
     await third.ledger.stop();
   });
 
-  test("transactions included in the meantime are not sent again, and their entries are deleted once they are deep", async () => {
+  test("does not resend transactions included meanwhile, and removes their entries once they are deep", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
@@ -94,7 +94,7 @@ describe("a restarted ledger resumes the transactions of the journal", () => {
     await second.ledger.stop();
   });
 
-  test("a nonce that another sender used in the meantime ends the entry and blocks no other", async () => {
+  test("removes an entry whose nonce another sender used meanwhile, and publishes the next event", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
@@ -125,7 +125,7 @@ test("fills a missing nonce if journal and pool both lost its transaction", asyn
   await second.ledger.stop();
 });
 
-test("resends once the transactions that a deep reorg removed", async () => {
+test("resends the transactions that a deep reorg removed, once", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   const snapshot = await world.ask("evm_snapshot");
@@ -141,7 +141,7 @@ test("resends once the transactions that a deep reorg removed", async () => {
   await ledger.stop();
 });
 
-test("sends waiting transactions within about a second after the journal works again, however long it failed", async () => {
+test("sends waiting transactions soon after the journal works again", async () => {
   world = await WriterWorld.start();
   let isAway = false;
   const journal = new TestJournal();
@@ -154,7 +154,7 @@ test("sends waiting transactions within about a second after the journal works a
     tries += 1;
     return isAway ? Promise.reject(new Error("away")) : record(entries);
   };
-  // Time advances only when the test says so.
+  // The wall clock advances only when the test says so.
   let now = Date.now();
   const clock: Clock = { ...createSystemClock(), now: () => now };
   const { append, ledger } = await world.createFirstWriter({ journal, clock, logger });

@@ -4,7 +4,7 @@ import { type Writer, WriterWorld } from "./testing/writer-world.ts";
 
 const eventsEach = 40;
 
-test("two ledgers with different keys publish to one topic at once: no gap, and each gets the positions of its own events", async () => {
+test("two ledgers with different keys publish to one topic at once: no gap, and each append returns the sequence of its event", async () => {
   const world = await WriterWorld.start(["--block-time", "1"]);
   try {
     const first = await world.createFirstWriter();

@@ -14,7 +14,7 @@ import { HeadWatcher } from "./read/head-watcher.ts";
 import { PushedBlocks } from "./read/pushed-blocks.ts";
 import type { DeployOptions } from "./registry/deploy-registry.ts";
 import { identifyChain } from "./registry/identify-chain.ts";
-import { findsPublishAll } from "./registry/find-registry.ts";
+import { hasPublishAll } from "./registry/find-registry.ts";
 import { OwnWriters } from "./registry/own-writers.ts";
 import { Registry } from "./registry/registry.ts";
 import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deployer.ts";
@@ -34,7 +34,7 @@ const defaultDeadlineMs = 30_000;
 const defaultFeeBumpAfterMs = 30_000;
 const defaultPollMs = 1000;
 
-/** The components of a ledger that last over failed starts. */
+/** The components of a ledger that survive a failed start. */
 export interface LedgerBase {
   readonly options: EvmLedgerOptions;
   readonly rpc: Rpc;
@@ -55,7 +55,7 @@ interface ReadComponents {
   readonly guard: RegistryGuard;
 }
 
-/** The components that change it. */
+/** The components that write to the chain. */
 interface WriteComponents {
   readonly registry: Registry;
   readonly sender: TransactionSender;
@@ -78,7 +78,7 @@ export interface LedgerComponents extends ReadComponents, WriteComponents {
 /** What the start found out about the chain. */
 interface Settled extends DeployOptions {
   readonly address: Address;
-  /** Whether the registry can publish all batches or none; those of an earlier version cannot. */
+  /** Whether the registry has `publishAll`; registries of an earlier version lack it. */
   readonly publishesAll: boolean;
 }
 
@@ -105,7 +105,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
     restore: (lost) => deployer.restore(lost, deployment),
   });
   await deployer.forget(deployment);
-  const publishesAll = await findsPublishAll(rpc, { address, from: signer.address });
+  const publishesAll = await hasPublishAll(rpc, { address, from: signer.address });
   const settled = { ...deployment, address, publishesAll };
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);
@@ -201,7 +201,7 @@ async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: Tran
   return Math.min(gas.onShort(request.gas, estimate), room.blockGas);
 }
 
-/** Lets the components hear of new heads and blocks. */
+/** Passes new heads and blocks to the components. */
 function connect({ room }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
   const { heads, feed, height, guard, sender } = components;
   heads.listen((head) => {
@@ -250,7 +250,7 @@ export async function startComponents(components: LedgerComponents): Promise<voi
   }
 }
 
-/** Stops everything; pending transactions at the latest when `signal` aborts. */
+/** Stops all components. Waits for the outcomes of pending transactions until `signal` aborts. */
 export async function stopComponents(
   { sender, feed, heads, guard, writers }: LedgerComponents,
   signal?: AbortSignal,

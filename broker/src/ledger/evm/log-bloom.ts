@@ -2,10 +2,10 @@ import { bloomBits, bloomBytes, emptyTrieRoot, fromHex, hasBloomBit, keccak256, 
 import type { Address } from "../../domain/topic.ts";
 import type { Header } from "./endpoint/rpc.ts";
 
-/** Root of the transactions of a block without any. */
+/** The transactionsRoot of a block without transactions. */
 const noTransactions = toHex(emptyTrieRoot);
 
-/** Says of blocks, by their headers alone, that they hold no log of a contract. */
+/** Finds blocks without a log of a contract by their headers alone. */
 export class LogBloom {
   /** Bits that a log of the contract sets. */
   readonly #bits: readonly number[];
@@ -14,7 +14,7 @@ export class LogBloom {
     this.#bits = bloomBits(keccak256(fromHex(contract)));
   }
 
-  /** False only when that is sure: a bloom that is missing, or empty in a block with transactions, proves nothing on some chains. */
+  /** False only if the block certainly has none. On some chains a missing bloom, or an empty one in a block with transactions, proves nothing. */
   mayHold({ logsBloom, transactionsRoot }: Header): boolean {
     if (transactionsRoot === noTransactions) return false;
     if (logsBloom === undefined || logsBloom.length !== 2 + 2 * bloomBytes || /^0x0*$/.test(logsBloom)) return true;

@@ -30,7 +30,7 @@ export interface Cut {
   readonly from: number;
 }
 
-/** The shortest event, as the registry counts: an empty content and no extensions. */
+/** Bytes of the shortest event, by which the registry bounds `count`: empty content and no extensions. */
 const eventBytesMin = 3;
 
 interface TopicRecord {
@@ -39,8 +39,8 @@ interface TopicRecord {
 }
 
 /**
- * A chain in memory, which outlives the ledgers on it as a real one does. Every call seals one block at once, so that
- * what happens depends on the order of the calls alone.
+ * A chain in memory, which outlives the ledgers on it as a real one does. Every call seals one block at once, so that the result depends only on
+ * the order of the calls.
  */
 export class MemoryChain {
   /** Woken after every block. */
@@ -59,7 +59,7 @@ export class MemoryChain {
     return this.#blocks.length - 1;
   }
 
-  /** Blocks that hold entries, from `first` on, at most `blocksMax` of them looked at; the last one looked at is always there. */
+  /** The blocks with entries among `blocksMax` blocks from `first` on, and always block 0 and the last one of the range. */
   read(first: number, blocksMax: number): readonly LedgerBlock[] {
     const blocks = this.#blocks.slice(first, first + Math.max(0, blocksMax));
     return blocks.filter(
@@ -67,12 +67,12 @@ export class MemoryChain {
     );
   }
 
-  /** Every time that blocks were taken back, oldest first. */
+  /** All reorgs, oldest first. */
   get cuts(): readonly Cut[] {
     return this.#cuts;
   }
 
-  /** Takes back the blocks after `to`; those that are sealed in their place have other hashes. */
+  /** Removes the blocks after `to`; blocks sealed in their place have other hashes. */
   cutBack(to: number): void {
     this.#cuts.push({ to, from: this.head });
     this.#blocks.length = to + 1;
@@ -89,14 +89,14 @@ export class MemoryChain {
     return this.#blocks[blockNumber]?.hash;
   }
 
-  /** Opens or reopens; answers the block from which on it is open. */
+  /** Opens or reopens a topic; returns the newest block, in which it is open. */
   open(name: string, sender: Address): number {
     const entry = this.#begin(name, { sender, logIndex: 0 });
     if (entry !== undefined) this.#seal([entry]);
     return this.head;
   }
 
-  /** Opens or reopens within the next block; undefined when the topic is open. */
+  /** The entry by which the next block opens or reopens a topic; undefined if the topic is open. */
   #begin(
     name: string,
     { sender, logIndex }: { readonly sender: Address; readonly logIndex: number },
@@ -114,7 +114,7 @@ export class MemoryChain {
     return this.#topics.has(topicAddress(name));
   }
 
-  /** Closes; answers undefined when the topic was never opened. */
+  /** Closes a topic; undefined if it was never opened. */
   close(name: string): number | undefined {
     const address = topicAddress(name);
     const topic = this.#topics.get(address);
@@ -125,7 +125,7 @@ export class MemoryChain {
     return this.head;
   }
 
-  /** Publishes in one transaction, which opens `names` first; a batch that does not decode to its count is committed all the same. */
+  /** Publishes in one transaction, which opens `names` first. Commits even a batch that does not decode to its count. */
   publish(
     batches: readonly ChainBatch[],
     {
@@ -154,7 +154,7 @@ export class MemoryChain {
     return outcomes;
   }
 
-  /** As {@link publish}, but all or none: undefined where it would reject one. */
+  /** Like {@link publish}, but commits all batches or none: undefined if it would reject one. With `names`, it decides about each batch. */
   publishAll(
     batches: readonly ChainBatch[],
     options: { readonly publisher: Address; readonly names: readonly string[] },
@@ -201,7 +201,7 @@ export class MemoryChain {
   }
 }
 
-/** Where a topic of this name is, before it is opened too. */
+/** The address of a topic, open or not. */
 export function topicAddress(name: string): Address {
   return `0x${hashOf("topic", name).slice(-40)}`;
 }

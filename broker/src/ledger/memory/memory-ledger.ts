@@ -20,7 +20,7 @@ import type { LedgerStanding } from "../../ports/ledger-standing.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { type MemoryChain, topicAddress } from "./memory-chain.ts";
 
-/** Blocks in one round of follow. */
+/** Upper bound on the blocks of one step of `follow` on a chain in memory. */
 const blocksPerRoundMax = 256;
 const defaultSender: Address = `0x${"5e".repeat(20)}`;
 const defaultLimits: LedgerLimits = {
@@ -34,15 +34,15 @@ export interface MemoryLedgerOptions {
   readonly groupId: GroupId;
   readonly chain: MemoryChain;
   readonly limits?: LedgerLimits;
-  /** Whom topics say to have been opened by, and which no two nodes may share; left out, no address is claimed. */
+  /** The account that opens topics and publishes; no two nodes may share it. If omitted, the ledger reserves no address. */
   readonly sender?: Address;
-  /** Whether the chain takes no block back; true when left out. */
+  /** Whether the chain never has reorgs; true if omitted. */
   readonly isFinal?: boolean;
-  /** Blocks on top of one that is final; 0 when left out. */
+  /** Blocks on top of a block that make it final; 0 if omitted. */
   readonly confirmations?: number;
 }
 
-/** A ledger on a {@link MemoryChain}. */
+/** Creates a ledger on a {@link MemoryChain}. */
 export function createMemoryLedger(options: MemoryLedgerOptions): Ledger {
   return new MemoryLedger(options);
 }
@@ -139,14 +139,14 @@ class MemoryLedger implements Ledger {
     return this.#chain.head - this.#confirmations;
   }
 
-  /** Whether a block that was final is no more, since then, or `at` is not on the chain. */
+  /** Whether another block replaced `at`, or a reorg since the first `cutsBefore` ones removed a final block. */
   #hasLost(at: BlockRef | undefined, cutsBefore: number): boolean {
     const hash = at && this.#chain.hashOf(at.number);
     if (hash !== undefined && hash !== at?.hash) return true;
     return this.#chain.cuts.slice(cutsBefore).some(({ to, from }) => to < from - this.#confirmations);
   }
 
-  /** `at` itself where it is still on the chain; else the block that the deepest cut since then left. */
+  /** `at` if it is still on the chain, else the newest block that no reorg since then removed; undefined if that is unknown. */
   #commonWith(at: BlockRef | undefined, cutsBefore: number): BlockRef | undefined {
     if (at === undefined || this.#chain.hashOf(at.number) === at.hash) return at;
     const number = Math.min(at.number, ...this.#chain.cuts.slice(cutsBefore).map(({ to }) => to));
@@ -184,7 +184,7 @@ class MemoryLedger implements Ledger {
     });
   }
 
-  /** A chain without headers has nothing to prove with. */
+  /** A chain in memory has no headers, so it cannot prove events. */
   async findProof(): Promise<never> {
     throw new BrokerError("proofUnavailable", { details: "this group's chain is in memory" });
   }
@@ -193,6 +193,6 @@ class MemoryLedger implements Ledger {
     if (!this.#started || this.#stopping.signal.aborted) {
       throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });
     }
-    if (signal.aborted) throw new BrokerError("transactionFailed", { details: "given up before it was sent" });
+    if (signal.aborted) throw new BrokerError("transactionFailed", { details: "aborted before it was sent" });
   }
 }

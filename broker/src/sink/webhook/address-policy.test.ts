@@ -106,7 +106,7 @@ test.each([
   ["fd00:2::5", false],
   ["127.0.0.1", false],
   ["8.8.8.8", true],
-])("with networks allowed, %s: %s", (address, isAllowed) => {
+])("with two networks allowed, callbacks may reach %s: %s", (address, isAllowed) => {
   expect(opened(address, 443)).toBe(isAllowed);
 });
 
@@ -121,7 +121,7 @@ test.each([
   ["::127.0.0.1", false],
   ["192.168.0.1", false],
   ["169.254.169.254", false],
-])("with loopback allowed, %s: %s", (address, isAllowed) => {
+])("with loopback allowed, callbacks may reach %s: %s", (address, isAllowed) => {
   expect(local(address, 1024)).toBe(isAllowed);
 });
 

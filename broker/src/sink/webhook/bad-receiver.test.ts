@@ -88,7 +88,7 @@ describe("a bad receiver", () => {
     expect(await attemptAt(receiver.url, { format: "JsonRPC" })).toEqual({ status: "accepted" });
   });
 
-  test("that refuses connections", async () => {
+  test("that refuses connections fails with that reason", async () => {
     const outcome = await attemptAt("http://127.0.0.1:65535/"); // Nobody listens on that port.
     expect(outcome).toEqual({ status: "failed", reason: "the connection was refused" });
   });
@@ -128,7 +128,7 @@ describe("a bad receiver", () => {
       "HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
       /^answered 101: the broker does not switch protocols$/,
     ],
-  ])("that sends %s", async (_name, text, reason) => {
+  ])("that sends %s fails", async (_name, text, reason) => {
     await using receiver = await startTcpReceiver((socket) => {
       socket.once("data", () => socket.end(text));
     });
@@ -136,7 +136,7 @@ describe("a bad receiver", () => {
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(reason) });
   });
 
-  test("that resets in the middle of its answer", async () => {
+  test("that resets the connection in the middle of its answer fails", async () => {
     await using receiver = await startTcpReceiver((socket) => {
       socket.once("data", () =>
         socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", () => socket.resetAndDestroy()),
@@ -146,13 +146,13 @@ describe("a bad receiver", () => {
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/connection was (reset|closed)/) });
   });
 
-  test("that speaks plain HTTP on an https url", async () => {
+  test("that speaks plain HTTP on an https url fails with a TLS error", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const outcome = await attemptAt(receiver.url.replace("http:", "https:"));
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/^TLS failed \(ERR_SSL/) });
   });
 
-  test("that has no certificate", async () => {
+  test("that has no certificate fails with a TLS error", async () => {
     const server = createTlsServer({});
     await using receiver = await startTcpReceiver((socket) => {
       server.emit("connection", socket);

@@ -11,7 +11,7 @@ const origin = { source: "eip155:1:0x00000000000000000000000000000000000000aa", 
 
 function notified(sequence: number, content: string, extensions: NotifiedEvent["event"]["extensions"]): NotifiedEvent {
   const { event } = notificationTo({});
-  const eventId = `2cf24dba-${sequence}-1124` as NotifiedEvent["eventId"]; // Of the form of one.
+  const eventId = `2cf24dba-${sequence}-1124` as NotifiedEvent["eventId"]; // It has the form of an eventId.
   return { event: { ...event, sequence, content: Buffer.from(content), extensions }, eventId, origin };
 }
 
@@ -26,7 +26,7 @@ function toNotification(changes: Partial<CallbackTarget>, batch?: readonly Notif
   return { subscription, ...(batch?.[0] ?? json), ...(batch && { batch }) };
 }
 
-/** What the library of the CloudEvents project reads in it; it checks each attribute. */
+/** The events that the CloudEvents project's library reads from the callback. It checks each attribute. */
 function read(notification: Notification): readonly CloudEvent<unknown>[] {
   const { headers, body } = bodies.encode(notification);
   const event = HTTP.toEvent({ headers: { ...headers }, body: body.toString() });
@@ -34,22 +34,25 @@ function read(notification: Notification): readonly CloudEvent<unknown>[] {
 }
 
 describe("a callback as a CloudEvent", () => {
-  it.each(["cloudevents", "cloudevents-binary"] as const)("is read by the library in the form %s", (form) => {
-    const [event] = read(toNotification({ options: { form } }));
-    expect(event?.validate()).toBe(true);
-    expect(event).toMatchObject({
-      id: "2cf24dba-59-1124",
-      source: origin.source,
-      subject: "com/example",
-      type: "stele.event",
-      time: "2026-11-23T00:00:00.000Z",
-      datacontenttype: "application/json",
-      sequence: "0000000000000059",
-      data: { n: 1 },
-    });
-  });
+  it.each(["cloudevents", "cloudevents-binary"] as const)(
+    "is readable by the CloudEvents project's library in the form %s",
+    (form) => {
+      const [event] = read(toNotification({ options: { form } }));
+      expect(event?.validate()).toBe(true);
+      expect(event).toMatchObject({
+        id: "2cf24dba-59-1124",
+        source: origin.source,
+        subject: "com/example",
+        type: "stele.event",
+        time: "2026-11-23T00:00:00.000Z",
+        datacontenttype: "application/json",
+        sequence: "0000000000000059",
+        data: { n: 1 },
+      });
+    },
+  );
 
-  it("in binary form has the content as it is, and attributes in headers that are percent-encoded", () => {
+  it("in binary form has the content as its body, and percent-encoded attributes in headers", () => {
     const { headers, body } = bodies.encode(toNotification({ options: { form: "cloudevents-binary" } }));
     expect(body.toString()).toBe('{"n":1}');
     expect(headers).toMatchObject({
@@ -59,12 +62,12 @@ describe("a callback as a CloudEvent", () => {
     });
   });
 
-  it("is structured where a secret signs it: no signature covers headers", () => {
+  it("is structured if a secret signs it, since a signature does not cover headers", () => {
     const { headers } = bodies.encode(toNotification({ options: { form: "cloudevents-binary" }, secret: "s" }));
     expect(headers).toEqual({ "content-type": "application/cloudevents+json" });
   });
 
-  it("comes in batches", () => {
+  it("of a batch has all its events, in order", () => {
     const notification = toNotification({ options: { form: "cloudevents", batchEvents: 2 } }, [json, text]);
     expect(read(notification).map(({ id, data }) => [id, data])).toEqual([
       ["2cf24dba-59-1124", { n: 1 }],
@@ -84,7 +87,7 @@ describe("a batch in the interface's form", () => {
     });
   });
 
-  it("is one JSON-RPC request, which is answered as such", async () => {
+  it("is one JSON-RPC request with an id of its own, and a response with that id is accepted", async () => {
     const notification = toNotification({ format: "JsonRPC", options: { batchEvents: 2 } }, batch);
     const id = webhookIdOf(notification);
     expect(id).toBe("2cf24dba-59-1124-batch-2");
@@ -102,7 +105,7 @@ describe("a batch in the interface's form", () => {
   });
 });
 
-/** The header of a callback of one event, or of a batch. */
+/** The traceparent header of a callback with one event, or with a batch. */
 async function traceOf(one: NotifiedEvent, changes: Partial<CallbackTarget> = {}, batch?: readonly NotifiedEvent[]) {
   await using receiver = await startReceiver((response) => response.end());
   const { subscription } = notificationTo({ ...changes, url: receiver.url });
@@ -119,7 +122,7 @@ describe("the W3C trace of an event", () => {
     expect(await traceOf(traced, { options: { form: "cloudevents-binary" } })).toBe(trace);
   });
 
-  it("is no header of a batch, nor where the publisher wrote something else", async () => {
+  it("is no header of a batch, nor if the publisher wrote an invalid trace or none", async () => {
     expect(await traceOf(traced, { options: { batchEvents: 2 } }, [traced])).toBeUndefined();
     expect(await traceOf(notified(61, "1", [["svc-traceparent", "x\r\ny: z"]]))).toBeUndefined();
     expect(await traceOf(json)).toBeUndefined();

@@ -5,16 +5,16 @@ import { NotificationEncoder } from "./notification-body.ts";
 
 const jsonType = { "content-type": "application/json" };
 
-/** Bytes of a request beside the content of its event. */
+/** Approximate bytes that one event adds to a request beside its content. */
 const envelopeBytes = 1_024;
 
-/** The form of callbacks to a subscription: a signature covers the body alone, so what is signed has everything in it. */
+/** The form of callbacks to a subscription. A signature covers only the body, so a signed CloudEvent has its attributes in the body. */
 export function formOf({ options, secret }: CallbackTarget): EventForm {
   const form = options?.form ?? "interface";
   return form === "cloudevents-binary" && secret !== undefined ? "cloudevents" : form;
 }
 
-/** Whether callbacks are JSON-RPC requests, which have to be answered as such. */
+/** Whether callbacks are JSON-RPC requests, which need JSON-RPC responses. */
 export function isRpc({ format, options }: CallbackTarget): boolean {
   return format === "JsonRPC" && !isCloudEvent(options);
 }
@@ -24,7 +24,7 @@ export function webhookIdOf({ eventId, batch }: Notification): string {
   return batch === undefined ? eventId : `${eventId}-batch-${batch.length}`;
 }
 
-/** Encodes what a subscription gets, in its form. */
+/** Encodes notifications in the form that their subscription has. */
 export class CallbackBodies {
   readonly #plain: NotificationEncoder;
   readonly #cloudEvents: CloudEventEncoder;
@@ -47,7 +47,7 @@ export class CallbackBodies {
     return form === "cloudevents" ? this.#cloudEvents.structured(notification) : this.#cloudEvents.binary(notification);
   }
 
-  /** About the size of the request. */
+  /** Approximate size of the request, in bytes. */
   bytesOf(notification: Notification): number {
     const { subscription, batch } = notification;
     if (batch === undefined && formOf(subscription) === "interface") return this.#plain.bytesOf(notification);

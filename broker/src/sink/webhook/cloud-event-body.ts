@@ -3,11 +3,11 @@ import type { NotifiedEvent } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 
 export interface CloudEventOptions {
-  /** Of the keys of extensions. */
+  /** The prefix of extension keys. */
   readonly extensionPrefix: string;
-  /** Of events that name no type. */
+  /** The type of events that name none. */
   readonly type: string;
-  /** Present if events say their place on the chain. */
+  /** Present if events include their place on the chain. */
   readonly places?: EventPlaces | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface EncodedBody {
 const structuredType = { "content-type": "application/cloudevents+json" };
 const batchType = { "content-type": "application/cloudevents-batch+json" };
 
-/** Events as CloudEvents 1.0.2, by the HTTP protocol binding. */
+/** Encodes events as CloudEvents 1.0.2, by the HTTP protocol binding. */
 export class CloudEventEncoder {
   readonly #options: CloudEventOptions;
 

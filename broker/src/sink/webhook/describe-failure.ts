@@ -2,10 +2,10 @@ import { errors } from "undici";
 import { describeNetworkFailure } from "../../lib/network-failure.ts";
 import { AttemptError } from "./attempt-error.ts";
 
-/** Describes the status 101. */
+/** The failure of an answer with status 101. */
 export const switchesProtocols = "answered 101: the broker does not switch protocols";
 
-/** By the message of undici, which has one code for all that ends a connection. */
+/** Failures by undici's message, since undici has one code for everything that ends a connection. */
 const answerTexts: Readonly<Record<string, string>> = {
   "bad response": "answered 100: the broker asks nobody whether to continue",
   "bad upgrade": switchesProtocols,

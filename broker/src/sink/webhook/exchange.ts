@@ -24,14 +24,14 @@ export type ExchangeEnd =
 export interface ExchangeOptions {
   /** Maximum number of answer bytes to read. */
   readonly bodyBytesMax: number;
-  /** Called in the turn in which the request is written to its connection. */
+  /** Called in the turn of the event loop in which the request is written to its connection; false withholds it. */
   readonly mayStart: (() => boolean) | undefined;
 }
 
 /** Maximum number of informational answers and body pieces to read per answer. */
 const partsMax = 1024;
 
-/** One request and its result. It ends once: with the answer, at the limit of what is read, by an error or by `cancel`. */
+/** One request and its result. It ends once: with the answer, at a read limit, by an error or by `cancel`. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
   readonly #options: ExchangeOptions;
@@ -51,7 +51,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Ends the exchange and closes its connection. A request that still waits for one is never sent. */
+  /** Ends the exchange and closes its connection. A request that still waits for its connection is never sent. */
   cancel(error: Error): void {
     this.#cancelledBy ??= error;
     this.#endWith({ isCut: false, brokenBy: error });
@@ -101,7 +101,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return true;
   }
 
-  /** Stops reading. A known status counts. */
+  /** Stops reading. An answer whose status is known still counts as an answer. */
   #cut(controller: Dispatcher.DispatchController, reason: string): void {
     const error = new AttemptError(reason);
     this.#endWith({ isCut: true, brokenBy: this.#status === undefined ? error : undefined });

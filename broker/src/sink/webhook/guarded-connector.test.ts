@@ -22,21 +22,21 @@ describe("the address guard", () => {
     ["gopher://example.com/", "the scheme is gopher, it must be http or https"],
     ["http://93.184.216.34/", ""],
     ["https://[2606:4700:4700::1111]:8443/hook", ""],
-  ])("at subscribe, %s: %s", async (url, fault) => {
+  ])("at subscribe, the fault of %s is '%s'", async (url, fault) => {
     expect(await faultOf(url)).toBe(fault);
   });
 
   test("at subscribe, judges a name by the addresses that it resolves to", async () => {
-    expect(await faultOf("http://a.example/", lead("93.184.216.34"))).toBe("");
-    expect(await faultOf("http://a.example/", lead("10.0.0.1"))).toContain("may not reach");
-    expect(await faultOf("http://a.example/", lead("10.0.0.1", "93.184.216.34"))).toBe("");
-    expect(await faultOf("http://a.example/", { ...lead("10.0.0.1"), allowNetworks: ["10.0.0.0/24"] })).toBe("");
+    expect(await faultOf("http://a.example/", resolvesTo("93.184.216.34"))).toBe("");
+    expect(await faultOf("http://a.example/", resolvesTo("10.0.0.1"))).toContain("may not reach");
+    expect(await faultOf("http://a.example/", resolvesTo("10.0.0.1", "93.184.216.34"))).toBe("");
+    expect(await faultOf("http://a.example/", { ...resolvesTo("10.0.0.1"), allowNetworks: ["10.0.0.0/24"] })).toBe("");
     expect(await faultOf("http://localhost:8080/", { allowLoopback: true })).toBe("");
   });
 
   test("refuses loopback ports below 1024, at subscribe and at connection time", async () => {
     const fault = "callbacks may not reach loopback port 80, only ports from 1024 on";
-    const { resolver } = lead("127.0.0.1", "::1");
+    const { resolver } = resolvesTo("127.0.0.1", "::1");
     for (const url of ["http://127.0.0.1/", "http://localhost/", "http://a.example/"]) {
       expect(await faultOf(url, { allowLoopback: true, resolver })).toBe(fault);
       const outcome = await attemptAt(url, { resolver });
@@ -96,7 +96,7 @@ describe("the address guard", () => {
     expect(lookups).toBe(1);
   });
 
-  test("a name that is not found", async () => {
+  test("an attempt at a name that does not exist fails with that reason", async () => {
     const outcome = await attemptAt("http://nowhere.example/", { resolver: findNothing });
     expect(outcome).toEqual({ status: "failed", reason: "the host name was not found" });
   });
@@ -123,7 +123,7 @@ async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): 
   }
 }
 
-function lead(...addresses: string[]): Required<Pick<WebhookSinkOptions, "resolver">> {
+function resolvesTo(...addresses: string[]): Required<Pick<WebhookSinkOptions, "resolver">> {
   return { resolver: async () => addresses };
 }
 

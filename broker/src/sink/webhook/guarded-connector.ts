@@ -21,7 +21,7 @@ export interface GuardOptions {
 export function createGuardedConnector(guard: GuardOptions & { readonly timeoutMs: number }): buildConnector.connector {
   const connectorFor = (port: number) =>
     buildConnector({ timeout: guard.timeoutMs, lookup: createGuardedLookup({ ...guard, port }) });
-  // A look-up does not know the port; the policy only asks on which side of the bound it is.
+  // A look-up does not know the port; the policy only asks whether it is below `loopbackPortMin`.
   const connectLow = connectorFor(loopbackPortMin - 1);
   const connectHigh = connectorFor(loopbackPortMin);
   return (options, callback) => {

@@ -23,7 +23,7 @@ export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext)
   return fault === undefined ? { status: "accepted" } : fail(`answered ${answer.status}, but ${fault}`);
 }
 
-/** The same but for the body. */
+/** Interprets an answer without looking at its body. */
 export function judgeStatus(answer: Answer, now: number): TestOutcome["outcome"] {
   if (answer.status === 410) return { status: "gone", reason: "answered 410" };
   if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);

@@ -6,7 +6,7 @@ import { signMessage } from "../../lib/webhook-signature.ts";
 
 /** Headers of requests to receivers (Standard Webhooks 1.0). */
 export class MessageHeaders {
-  /** Headers of every request. A message has its content type besides. */
+  /** Headers of every request; a message also has its content type. */
   readonly common: Readonly<Record<string, string>>;
   readonly #clock: Pick<Clock, "now">;
 
@@ -15,7 +15,7 @@ export class MessageHeaders {
     this.common = { accept: "application/json", "user-agent": `stele/${version}` };
   }
 
-  /** Headers of a message sent now; signed if the subscription has a secret, by both of a rotation. */
+  /** Headers of a message sent now; signed if the subscription has a secret, and with both secrets during a rotation. */
   sign({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
     const now = this.#clock.now();
     const timestampSeconds = Math.floor(now / 1000);

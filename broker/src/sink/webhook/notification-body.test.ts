@@ -14,12 +14,12 @@ const subscriptionId = "6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1";
 
 const encoder = new NotificationEncoder();
 
-test("RESTful: the subscription's identifier and the event", () => {
+test("a RESTful body has the subscription's identifier and the event", () => {
   const body: unknown = JSON.parse(encoder.encode(notificationTo({ format: "RESTful" })).toString());
   expect(body).toEqual({ subscriptionId, event });
 });
 
-test("JsonRPC: a request with the method onEvent and the eventId as id", () => {
+test("a JsonRPC body is a request with the method onEvent and the eventId as id", () => {
   const body: unknown = JSON.parse(encoder.encodeCall(notificationTo({ format: "JsonRPC" }), event.eventId).toString());
   expect(body).toEqual({
     jsonrpc: "2.0",
@@ -68,7 +68,7 @@ test("an extension named __proto__ is an ordinary extension", () => {
   expect(body).toContain('"extensions":{"__proto__":"x"}');
 });
 
-test("names a subscription as the tenant's clients do", () => {
+test("omits the tenant from the identifier in `encode` and `encodeCall`", () => {
   const notification = notificationTo({ id: parseAnySubscriptionId(`acme/${subscriptionId}`) });
   for (const body of [encoder.encode(notification), encoder.encodeCall(notification, "x")]) {
     expect(body.toString()).toContain(`"subscriptionId":"${subscriptionId}"`);

@@ -22,7 +22,7 @@ export class NotificationEncoder {
     return Buffer.concat([...this.#partsOf(notification)]);
   }
 
-  /** The body of a JsonRPC callback: a request with the same as parameters, and the method `onEvent`, or `onEvents` of a batch. */
+  /** The body of a JsonRPC callback: a request with those fields as parameters, and the method `onEvent`, or `onEvents` of a batch. */
   encodeCall(notification: Notification, id: string): Buffer {
     const method = notification.batch === undefined ? "onEvent" : "onEvents";
     const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":`;

@@ -24,7 +24,7 @@ export interface Call extends ConnectionOrder {
   readonly method: "POST" | "OPTIONS";
   /** Time from the connection to the end of the answer. */
   readonly timeoutMs: number;
-  /** Called when the request has its connection: waiting requests hold no body, and the timestamp in the headers is that of the attempt. */
+  /** Called once the request has its connection, so that waiting requests hold no body, and the headers have the time of the attempt. */
   readonly message: () => Message;
 }
 
@@ -38,13 +38,13 @@ export interface CallSignals {
   readonly signal: CancelSignal;
   /** Ends a call that waits for its connection. */
   readonly stopping?: CancelSignal | undefined;
-  /** Called in the turn in which the request is written to its connection. */
+  /** Called in the turn of the event loop in which the request is written to its connection; false withholds it. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
-/** Maximum number of answer bytes to read; beyond it the connection is closed. */
+/** Maximum number of bytes to read of an answer's body; beyond it the connection is closed. */
 const answerBytesMax = 65_536;
-/** Maximum size of an answer's headers. */
+/** Maximum size of an answer's headers, in bytes. */
 const answerHeaderBytesMax = 16_384;
 
 const withheld = { kind: "withheld" } as const;

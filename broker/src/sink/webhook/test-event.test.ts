@@ -6,7 +6,7 @@ import { startReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
 
 describe("a test event", () => {
-  test("is a signed ping, and its answer is shown", async () => {
+  test("is a signed ping, and the result contains the receiver's answer", async () => {
     await using receiver = await startReceiver((response) => response.writeHead(500).end("not today"));
     const target = notificationTo({ url: receiver.url, secret: "secret" }).subscription;
     const { outcome, answer } = await makeSink().test(target, neverAborted);
@@ -51,7 +51,7 @@ describe("a test event", () => {
   });
 });
 
-test("during a rotation a notification has a signature of both secrets", async () => {
+test("during a rotation, a notification is signed with both secrets", async () => {
   await using receiver = await startReceiver((response) => response.end());
   const secret = rotateSecret("old", "new", { until: Date.now() + 3_600_000 });
   await attemptAt(receiver.url, { secret });

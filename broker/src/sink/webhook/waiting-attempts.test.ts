@@ -66,7 +66,7 @@ describe("an attempt that waits for a connection", () => {
 const targetAt = (url: string): Notification["subscription"] => notificationTo({ url }).subscription;
 
 describe("the slots of a receiver", () => {
-  test("are twice its connections, over all its urls, and free again when one is left", async () => {
+  test("are twice its connections, over all its urls; a slot that an attempt leaves goes to the next", async () => {
     const sink = makeSink({ connectionsMax: 2 });
     const slots = ["/a", "/b", "/c", "/d"].map((path) => sink.enter(targetAt(`http://one.test${path}`), neverAborted));
     expect(slots.every((slot) => slot !== undefined && !(slot instanceof Promise))).toBe(true);

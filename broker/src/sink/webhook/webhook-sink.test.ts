@@ -42,7 +42,7 @@ describe("a request", () => {
     expect(request?.headers["webhook-signature"]).toBe(expected);
   });
 
-  test("keeps its connection for the next one", async () => {
+  test("keeps its connection for the next request", async () => {
     await using receiver = await startReceiver((response) => response.end("thanks"));
     const sink = makeSink();
     const notification = notificationTo({ url: receiver.url });
@@ -76,13 +76,13 @@ describe("an answer", () => {
     [429, { "retry-after": "7" }, { status: "failed", reason: "answered 429", retryAfterMs: 7000 }],
     [500, closing, { status: "failed", reason: "answered 500" }],
     [503, { "retry-after": "soon" }, { status: "failed", reason: "answered 503" }],
-  ])("%s %j", async (status, headers, outcome) => {
+  ])("with status %s and headers %j decides the outcome", async (status, headers, outcome) => {
     await using receiver = await startReceiver((response) => response.writeHead(status, headers).end());
     expect(await attemptAt(receiver.url)).toEqual(outcome);
     expect(receiver.requests).toHaveLength(1);
   });
 
-  test("with two Retry-After headers uses the first", async () => {
+  test("with two Retry-After headers delays the retry by the first", async () => {
     const headers = ["retry-after", "7", "retry-after", "9"];
     await using receiver = await startReceiver((response) => response.writeHead(429, headers).end());
     expect(await attemptAt(receiver.url)).toEqual({ status: "failed", reason: "answered 429", retryAfterMs: 7000 });
@@ -118,7 +118,7 @@ describe("a JSON-RPC answer", () => {
     ["null", notResponse],
     ["true", notResponse],
     [" ".repeat(70_000), refused("the JSON-RPC response is too long")],
-  ])("%.60s", async (body, outcome) => {
+  ])("decides the outcome: %.60s", async (body, outcome) => {
     await using receiver = await startReceiver((response) => response.end(body));
     expect(await attemptAt(receiver.url, { format: "JsonRPC" })).toEqual(outcome);
   });

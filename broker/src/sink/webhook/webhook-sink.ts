@@ -59,12 +59,12 @@ const checkConsentMsMax = 5000;
 /** Approximate size of a test event. */
 const testBytes = 512;
 
-/** Calls receivers over HTTP, as DESIGN section 7 says. */
+/** Creates a sink that calls receivers over HTTP. */
 export function createWebhookSink(options: WebhookSinkOptions): Sink {
   return new WebhookSink(options);
 }
 
-/** What an attempt is sent with, once its receiver was asked. */
+/** What an attempt needs once its receiver's consent is known. */
 interface Sending {
   readonly parsed: CallbackUrl & { readonly isGood: true };
   readonly consent: Consent;
@@ -81,7 +81,7 @@ class WebhookSink implements Sink {
   readonly #resolver: Resolver;
   readonly #caller: ReceiverCaller;
   readonly #consents: Consents;
-  /** Twice as many enter as have a connection: there is always a next request when a connection is free. */
+  /** Twice as many slots as connections, so that a request is ready whenever a connection is free. */
   readonly #slots: KeyedSlots<string>;
   readonly #urls = new WeakMap<CallbackTarget, CallbackUrl>();
   readonly #stopping = new AbortController();
@@ -142,7 +142,7 @@ class WebhookSink implements Sink {
     });
   }
 
-  /** Tens of thousands of attempts may wait for their turn, so this is no async function: it would take 500 bytes more. */
+  /** Tens of thousands of attempts may wait for their turn, so this is no async function: each would take 500 bytes more. */
   attempt(
     notification: Notification,
     signal: CancelSignal,
@@ -236,7 +236,7 @@ class WebhookSink implements Sink {
     await this.#caller.stop(graceMs);
   }
 
-  /** Parses a subscription once: the object stays the same as long as it is delivered. */
+  /** Parses each target once: it is the same object as long as its subscription is delivered. */
   #parseUrl(target: CallbackTarget): CallbackUrl {
     const known = this.#urls.get(target);
     if (known !== undefined) return known;

@@ -12,7 +12,7 @@ test.each([
   expect(new EndpointAddress(text).name).toBe(name);
 });
 
-test("hides the endpoint's address if the endpoint's answer contains it", () => {
+test("replaces the secret parts of an address in a text that the endpoint sent", () => {
   const address = new EndpointAddress("https://us%65r:hunt%2Fer2@node.example/v3/0123456789abcdef?key=abcdef0123");
   const said = "no v3 access for 0123456789abcdef by key abcdef0123 and hunt/er2";
   expect(address.scrub(said)).toBe("no v3 access for … by key … and …");

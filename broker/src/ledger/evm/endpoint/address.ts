@@ -20,7 +20,7 @@ export class EndpointAddress {
     this.#secrets = url === undefined ? [] : secretsOf(url);
   }
 
-  /** A foreign text without the parts of the address that may be keys. */
+  /** Masks the parts of the address that may be keys in a text from outside. */
   scrub(text: string): string {
     return this.#secrets.reduce((scrubbed, secret) => scrubbed.replaceAll(secret, mask), text);
   }

@@ -1,11 +1,11 @@
 import type { EndpointAddress } from "./address.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
-/** Longest answer that is read, in bytes; a longer one counts as a too wide range. */
+/** Upper bound on an endpoint's answer, in bytes. If an answer is longer, the requested block range counts as too wide. */
 export const answerBytesMax = 67_108_864;
-/** Time for one request with its answer, in milliseconds. */
+/** Timeout of a request to an endpoint, until the answer is complete, in milliseconds. */
 export const requestTimeoutMs = 15_000;
-/** Time to connect, in milliseconds. */
+/** Timeout of an attempt to connect to an endpoint, in milliseconds. */
 export const connectTimeoutMs = 5_000;
 
 /** An object from an endpoint, not validated. */
@@ -16,7 +16,7 @@ export function parseObject(text: string): RawAnswer | undefined {
   return toObject(parseJson(text));
 }
 
-/** Parses a batch's answers into the order of the sent ids; undefined if it is no array. */
+/** Parses the answers to a batch and sorts them like `ids`; undefined if the text is not a JSON array. */
 export function parseBatch(text: string, ids: readonly number[]): readonly (RawAnswer | undefined)[] | undefined {
   const value = parseJson(text);
   if (!Array.isArray(value)) return undefined;
@@ -47,7 +47,7 @@ export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswe
   });
 }
 
-/** The result of an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError, and EndpointError if it has neither result nor error. */
+/** The result in an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError for an error in the answer; EndpointError if it has neither. */
 export function readAnswer(answer: RawAnswer | undefined, address: EndpointAddress): unknown {
   const error = answer === undefined ? undefined : findError(answer, address);
   if (error !== undefined) throw error;

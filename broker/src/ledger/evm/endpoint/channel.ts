@@ -4,14 +4,14 @@ import type { EndpointError } from "./endpoint-error.ts";
 export interface ChannelEvents {
   readonly onOpen: () => void;
   readonly onMessage: (text: string) => void;
-  /** It is closed, or could not be opened. */
+  /** The channel closed, or could not be opened. */
   readonly onClose: (failure: EndpointError) => void;
 }
 
 /** A bidirectional stream of messages. */
 export interface Channel {
   send(text: string): void;
-  /** Closes it; `onClose` may follow. */
+  /** Closes the channel; `onClose` may follow. */
   close(): void;
 }
 

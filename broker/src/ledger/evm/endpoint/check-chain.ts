@@ -13,11 +13,11 @@ export async function readIdentity(request: (call: RpcCall) => Promise<unknown>)
   const chainId = Number(await request({ method: "eth_chainId" }));
   const block = await request({ method: "eth_getBlockByNumber", params: ["0x0", false] });
   const { hash } = (block ?? {}) as { hash?: unknown }; // A block, or anything else; checked below.
-  if (typeof hash !== "string") throw new TypeError("it does not show its first block");
-  return { chainId, genesisHash: hash as Hash }; // Compared, and never taken apart.
+  if (typeof hash !== "string") throw new TypeError("the endpoint returned no first block");
+  return { chainId, genesisHash: hash as Hash }; // Only compared with other hashes.
 }
 
-/** Why a chain is the wrong one; undefined if it is the expected one. */
+/** How a chain differs from the expected one; undefined if it does not. */
 export function findDifference(found: ChainIdentity, expected: ExpectedChain): string | undefined {
   if (expected.chainId !== undefined && found.chainId !== expected.chainId) {
     return `serves chain ${found.chainId}, and the group is on chain ${expected.chainId}`;

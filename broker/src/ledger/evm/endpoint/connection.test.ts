@@ -8,9 +8,9 @@ import { EndpointError } from "./endpoint-error.ts";
 import { createConnection } from "./open-connection.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 
-/** What no answer of these nodes takes. */
+/** Longer than these nodes take to answer. */
 const timeoutDefaultMs = 20_000;
-/** Where an answer is waited for in vain. */
+/** For requests that get no answer. */
 const timeoutMs = 500;
 const call = { method: "eth_any" };
 const calls = [{ method: "a" }, { method: "b" }];
@@ -51,7 +51,7 @@ const errorBody = (code: number): string =>
 const saying = (text: string): unknown => expect.stringContaining(text);
 
 describe.each(["http", "ws"] as const)("%s", (scheme) => {
-  it("gives results, and the endpoint's own errors with code and data", async () => {
+  it("returns results, and the endpoint's errors with code and data", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     expect(await connection.request(call)).toBe("eth_any");
@@ -65,7 +65,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.request(call)).toBeNull();
   });
 
-  it("a refused connection is unreached", async () => {
+  it("reports 'unreached' if the connection is refused or the host is unknown", async () => {
     const node = await FakeNode.start();
     const address = node.url(scheme);
     await node[Symbol.asyncDispose]();
@@ -74,7 +74,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await failureOf(connect(`${scheme}://nobody.invalid`).request(call))).toMatchObject({ reach: "unreached" });
   });
 
-  it("no answer in time is unknown", async () => {
+  it("reports 'unknown' if no answer comes in time", async () => {
     await using node = await FakeNode.start();
     node.exchange = () => {};
     node.answer = () => undefined;
@@ -82,7 +82,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(failure).toMatchObject({ reach: "unknown", message: saying(`no answer within ${timeoutMs} ms`) });
   });
 
-  it("a connection lost during a request is unknown, and the next request reconnects", async () => {
+  it("reports 'unknown' if the connection is lost during a request, and reconnects at the next one", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     node.exchange = () => node.drop();
@@ -93,14 +93,15 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.request(call)).toBe("eth_any");
   });
 
-  it.each(["no JSON", "[]", "{}", '"text"', "null", '{"jsonrpc":"2.0","id":1}'])("garbage: %s", async (text) => {
+  const garbage = ["no JSON", "[]", "{}", '"text"', "null", '{"jsonrpc":"2.0","id":1}'];
+  it.each(garbage)("reports 'unknown' if the answer is %s", async (text) => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => response.end(text);
     node.answer = () => text;
     expect(await failureOf(connect(node.url(scheme), timeoutMs).request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("user and password go into a header, and into no message", async () => {
+  it("sends user and password in a header, and hides them in messages", async () => {
     await using node = await FakeNode.start();
     const address = node.url(scheme).replace("://", "://alice:hunt%2Fer2@");
     const connection = connect(address);
@@ -112,7 +113,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(connection.name).not.toContain("hunt");
   });
 
-  it("returns the answers of several requests in order, and fails if one fails", async () => {
+  it("returns the answers of several requests in order, and fails if one request fails", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
@@ -124,7 +125,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
   });
 
-  it("many concurrent requests each get their own answer", async () => {
+  it("returns the right answer to each of 100 concurrent requests", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     const methods = Array.from({ length: 100 }, (_, index) => `m${index}`);
@@ -141,7 +142,7 @@ describe("http", () => {
     [401, "unreached", undefined],
     [301, "unreached", undefined],
     [413, "too-large", undefined],
-  ] as const)("HTTP %i: %s", async (status, reach, wait) => {
+  ] as const)("reports HTTP %i as '%s', with the requested pause", async (status, reach, wait) => {
     await using node = await FakeNode.start();
     const headers = wait === undefined ? {} : { "retry-after": wait };
     node.exchange = (_, response) => response.writeHead(status, headers).end("no");
@@ -153,7 +154,7 @@ describe("http", () => {
     });
   });
 
-  it("reports a JSON-RPC error with any HTTP status, except a load balancer's", async () => {
+  it("reads a JSON-RPC error from an HTTP 400 or 500, but not from a load balancer's 503", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "nonce too low" } });
@@ -165,7 +166,7 @@ describe("http", () => {
     expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("a socket lost in the middle of the answer is unknown", async () => {
+  it("reports 'unknown' if the socket closes in the middle of the answer", async () => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => {
       response.writeHead(200, { "content-length": "100" });
@@ -174,7 +175,7 @@ describe("http", () => {
     expect(await failureOf(connect(node.url()).request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("accepts answers to several requests in any order; a missing answer is a failure", async () => {
+  it("accepts the answers to a batch in any order, and reports 'unknown' if one is missing", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const b = { jsonrpc: "2.0", id: 2, result: "b" };
@@ -183,7 +184,7 @@ describe("http", () => {
     expect(await failureOf(connection.requestAll(calls))).toMatchObject({ reach: "unknown" });
   });
 
-  it("sends several requests one by one to an endpoint without batches", async () => {
+  it("sends several requests one by one to an endpoint that refuses batches", async () => {
     await using node = await FakeNode.start();
     node.takesBatches = false;
     const connection = connect(node.url());
@@ -199,7 +200,7 @@ describe("http", () => {
     ["HTTP 400 and -32600", 400, errorBody(-32600)],
     ["HTTP 500 and -32600", 500, errorBody(-32600)],
     ["-32700", 200, errorBody(-32700)],
-  ])("a batch that is refused by %s is asked for singly, and none is sent again", async (_, status, body) => {
+  ])("sends single requests after %s refused a batch, and sends no further batch", async (_, status, body) => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     node.exchange = (_request, response) => {
@@ -212,7 +213,7 @@ describe("http", () => {
     expect(node.requests).toHaveLength(5);
   });
 
-  it("sends batches again ten minutes after one was refused", async () => {
+  it("sends batches again ten minutes after a refusal", async () => {
     await using node = await FakeNode.start();
     let now = 0;
     const clock = { ...createSystemClock(), monotonic: () => now };
@@ -236,7 +237,7 @@ describe("http", () => {
     ["-32603", 200, errorBody(-32603)],
     ["-32005", 200, errorBody(-32005)],
     ["garbage", 200, "<html>"],
-  ])("a batch that fails by %s is no refusal of batches", async (_, status, body) => {
+  ])("sends the next batch as a batch after one failed with %s", async (_, status, body) => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     node.exchange = (_request, response) => response.writeHead(status).end(body);
@@ -247,18 +248,18 @@ describe("http", () => {
     expect(node.requests).toHaveLength(2);
   });
 
-  it("a batch with answers too long for the endpoint counts as a too wide range", async () => {
+  it("reports 'answer-too-long' if a batch's answers exceed the endpoint's limit", async () => {
     await using node = await FakeNode.start();
     node.answer = ({ id }) => ({ id, error: { code: -32003, message: "response too large" } });
     const failure = await failureOf(connect(node.url()).requestAll([call, call]));
     expect(failure).toMatchObject({ reach: "answer-too-long" });
   });
 
-  it("keeps connections open", async () => {
+  it("sends 20 successive requests on at most two connections", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     for (let index = 0; index < 20; index += 1) await connection.request(call);
-    // The next request may begin just before the connection of the last one is free.
+    // A request may start just before the connection of the previous one is free.
     expect(new Set(node.requests.map(({ socket }) => socket.remotePort)).size).toBeLessThanOrEqual(2);
   });
 });
@@ -276,7 +277,7 @@ describe("ws", () => {
     expect(lost).toHaveLength(1);
   });
 
-  it("replaces a connection that delivers nothing, and keeps one that answers late", async () => {
+  it("replaces a connection if nothing arrives before a timeout, and keeps it if a notification does", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url("ws"), timeoutMs);
     await connection.request(call);
@@ -292,7 +293,7 @@ describe("ws", () => {
     expect(lost).toEqual([`${node.url("ws")}: no answer within ${timeoutMs} ms`]);
   });
 
-  it("a refused handshake is unreached, with the requested wait", async () => {
+  it("reports 'unreached' and the requested pause if the handshake is refused", async () => {
     await using node = await FakeNode.start();
     node.acceptsWebSockets = false;
     const failure = await failureOf(connect(node.url("ws")).request(call));
@@ -325,7 +326,7 @@ describe("ipc", () => {
     return `ipc:${path}`;
   }
 
-  it("reads answers in pieces, several at once, and with braces in strings", async () => {
+  it("reads a split answer, two messages in one chunk, and braces in strings", async () => {
     const address = await listen((text) => {
       const { id } = JSON.parse(text) as { id: number }; // Our own client's.
       const note = { jsonrpc: "2.0", method: "eth_subscription", params: { subscription: "0x1", result: "}{" } };
@@ -335,7 +336,7 @@ describe("ipc", () => {
     expect(notifications).toEqual([{ subscription: "0x1", result: "}{" }]);
   });
 
-  it("a socket closed during a request is unknown; a missing one is unreached", async () => {
+  it("reports 'unknown' if the socket closes during a request, 'unreached' if there is no socket", async () => {
     expect(await failureOf(connect(await listen(() => [])).request(call))).toMatchObject({ reach: "unknown" });
     const failure = await failureOf(connect("ipc:/nowhere/geth.ipc").request(call));
     expect(failure).toMatchObject({ reach: "unreached", message: "ipc:/nowhere/geth.ipc: there is no such socket" });

@@ -25,8 +25,8 @@ export interface Connection {
   readonly canNotify: boolean;
   /** @throws RpcAnswerError if the endpoint refuses; EndpointError if it does not answer. */
   request(call: RpcCall): Promise<unknown>;
-  /** Sends several requests in order, to one node as far as a connection can tell. Fails if one of them fails. */
+  /** Sends several requests in order, to one node unless a load balancer splits them. Fails if one of them fails. */
   requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]>;
-  /** Closes it for good; pending requests fail. */
+  /** Closes the connection for good; pending requests fail. */
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
 /**
  * How far an unanswered request got.
- * `unreached`: certainly nobody processed it: no connection, or refused unread (rate limit, missing key).
- * `unknown`: it may have been processed.
+ * `unreached`: nobody processed it: there was no connection, or the server refused it unread (rate limit, missing key).
+ * `unknown`: somebody may have processed it.
  * `too-large`: the endpoint refused it for its size.
- * `answer-too-long`: its answer exceeds the limit.
+ * `answer-too-long`: its answer exceeds a limit of ours or of the endpoint.
  */
 export type Reach = "unreached" | "unknown" | "too-large" | "answer-too-long";
 
@@ -13,7 +13,7 @@ export interface EndpointErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An endpoint did not answer. The message names it without the secrets of its address. */
+/** An endpoint did not answer. The message names the endpoint without the secrets of its address. */
 export class EndpointError extends Error {
   override readonly name = "EndpointError";
   readonly reach: Reach;

@@ -28,14 +28,13 @@ async function startNodes<const Count extends 1 | 2 | 3>(count: Count) {
 }
 
 function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
-  // So much faster that the time for a connection is still long enough on a busy machine.
+  // A faster clock would leave too little time to connect on a busy machine.
   const clock = new FastClock(25);
   const set = new EndpointSet({ addresses, clock, logger, timeoutMs: 20_000, ...options });
   sets.push(set);
   return set;
 }
 
-/** Which node answers. */
 async function ask(set: EndpointSet, method = "eth_any"): Promise<unknown> {
   return set.request({ method });
 }
@@ -49,11 +48,11 @@ describe("fail-over", () => {
     ["answers 503", (node: FakeNode) => void (node.exchange = (_, response) => response.writeHead(503).end())],
     ["answers garbage", (node: FakeNode) => void (node.exchange = (_, response) => response.end("<html>"))],
     [
-      "answers that its rate is limited",
+      "reports a rate limit",
       (node: FakeNode) =>
         void (node.answer = ({ id }) => ({ id, error: { code: -32005, message: "request rate limited" } })),
     ],
-  ])("an endpoint that %s: the next one answers; and the first is used again when it is well", async (_, breakNode) => {
+  ])("if the first endpoint %s, uses the next, and the first again once it recovers", async (_, breakNode) => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     expect(await ask(set)).toBe("eth_any");
@@ -91,7 +90,7 @@ describe("fail-over", () => {
   });
 
   it.each(["nonce too low", "insufficient funds for gas * price + value"])(
-    "a transaction that one endpoint may have taken is not refused because the next one says: %s",
+    "reports a transaction as unknown if the first endpoint may have it and the next one answers: %s",
     async (message) => {
       const [first, second] = await startNodes(2);
       const set = createSet([first.url(), second.url()]);
@@ -107,7 +106,7 @@ describe("fail-over", () => {
     },
   );
 
-  it("waits as long as Retry-After says", async () => {
+  it("sends an endpoint nothing for as long as its Retry-After says", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -119,7 +118,7 @@ describe("fail-over", () => {
     expect(first.requests).toHaveLength(asked);
   });
 
-  it("if all fail, reports unreached only if no endpoint can have the request, else unknown, with the reason", async () => {
+  it("if all endpoints fail, reports 'unknown' if one may have the request, else 'unreached', with the reasons", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     first.exchange = (_, response) => response.writeHead(429).end();
@@ -134,7 +133,7 @@ describe("fail-over", () => {
     await expect(ask(open)).rejects.toMatchObject({ reach: "unknown" });
   });
 
-  it("detects an outage and its end without requests, and logs each once", async () => {
+  it("detects the end of an outage without a request, and logs start and end once", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
     await ask(set);
@@ -149,7 +148,7 @@ describe("fail-over", () => {
     expect(about.filter((message) => message === "chain endpoint answers again")).toHaveLength(1);
   });
 
-  it("shows no key of an address in messages or the log", async () => {
+  it("hides user, password and keys of an address in messages and in the log", async () => {
     const [node] = await startNodes(1);
     node.exchange = (request, response) => response.writeHead(401).end(request.url);
     const set = createSet([node.url("http", "/v3/0123456789abcdef?key=abcdef0123").replace("//", "//bob:hunter2@")]);
@@ -176,7 +175,7 @@ describe("another chain", () => {
     expect(second.count("eth_any")).toBe(0);
   });
 
-  it("checks the recorded chain and the configured chain", async () => {
+  it("refuses an endpoint whose chain differs from the recorded or the configured one", async () => {
     const [node] = await startNodes(1);
     const genesisHash: Hash = `0x${"22".repeat(32)}`;
     const set = createSet([node.url()]);
@@ -187,7 +186,7 @@ describe("another chain", () => {
     await expect(ask(createSet([node.url()], { chainId: 5 }))).rejects.toThrow(/the group is on chain 5/);
   });
 
-  it("sends no request to a chain that was replaced between two requests", async () => {
+  it("sends no transaction to an endpoint whose chain was replaced between two requests", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await ask(set);
@@ -201,7 +200,7 @@ describe("another chain", () => {
     expect(other.count("eth_sendRawTransaction")).toBe(0);
   });
 
-  it("checks the chain again after a lost answer, before any other request", async () => {
+  it("checks the chain again after a lost answer, before it sends a transaction", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await ask(set);
@@ -229,7 +228,7 @@ describe("another chain", () => {
   });
 });
 
-describe("several together", () => {
+describe("the calls of one requestAll", () => {
   const calls = [{ method: "a" }, { method: "b" }];
 
   it("go to one endpoint only, even if the first one fails", async () => {
@@ -241,7 +240,7 @@ describe("several together", () => {
     expect([first.count("a"), first.count("b"), second.count("a"), second.count("b")]).toEqual([0, 0, 1, 1]);
   });
 
-  it("are one request if the head is known", async () => {
+  it("are one HTTP request if the endpoint's head is known to be high enough", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);
@@ -261,12 +260,12 @@ describe("several together", () => {
     expect(first.count("a")).toBe(0);
   });
 
-  it("checks a chain that turns out shorter, before any other request", async () => {
+  it("wait until the chain is checked again if the endpoint's head has fallen", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);
     node.chain.head = 50;
-    await expect(set.requestAll(calls, 101)).rejects.toThrow(/has 50 for its newest block/);
+    await expect(set.requestAll(calls, 101)).rejects.toThrow(/its newest block is 50/);
     expect(set.failure()).toBeUndefined();
     Object.assign(node.chain, { head: 49, chainId: 7 });
     await expect(set.requestAll(calls, 101)).rejects.toThrow(/serves chain 7/);
@@ -276,8 +275,8 @@ describe("several together", () => {
   });
 });
 
-describe("behind", () => {
-  it("skips an endpoint that lags behind until it has caught up, unless it is the last", async () => {
+describe("lag", () => {
+  it("skips an endpoint that lags until it has caught up, unless it is the only one left", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -336,7 +335,7 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x67" }));
   });
 
-  it("detach at an endpoint that cannot notify, and move back to one that can", async () => {
+  it("detach while the endpoint in use cannot notify, and attach again to one that can", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url("ws"), second.url()]);
     const heads = watch(set);
@@ -353,7 +352,7 @@ describe("subscriptions", () => {
     expect(set.isNotifying()).toBe(true);
   });
 
-  it("that stop delivering are detected", async () => {
+  it("report the newest block if the endpoint stops notifying", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);
@@ -369,7 +368,7 @@ describe("subscriptions", () => {
     const subscription = await subscribe(set);
     expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(true);
     expect(node.count("eth_unsubscribe")).toBe(1);
-    const told = heads.length; // None, unless the endpoints were looked at meanwhile.
+    const told = heads.length; // 0, unless a health check reported a head meanwhile.
     node.notifyHead();
     await ask(set);
     expect(heads).toHaveLength(told);

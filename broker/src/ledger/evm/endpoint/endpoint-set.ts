@@ -12,9 +12,9 @@ import { createConnection } from "./open-connection.ts";
 
 /** Pause between two health checks of all endpoints, in milliseconds. */
 const patrolMs = 5_000;
-/** The same while an endpoint is down or a subscription is detached. */
+/** Pause between two health checks while an endpoint is down or a subscription is detached, in milliseconds. */
 const urgentPatrolMs = 500;
-/** Upper bound on the blocks that a used endpoint lags behind the best one. */
+/** Blocks that an endpoint may lag behind the best one and still be used. */
 const lagBlocksMax = 3;
 
 export interface EndpointSetOptions {
@@ -122,7 +122,7 @@ export class EndpointSet implements EvmProvider {
       try {
         return await ask(member);
       } catch (error) {
-        // This endpoint may refuse it only because an earlier one has taken it.
+        // This endpoint may refuse the transaction only because an earlier endpoint already accepted it.
         const isDoubtful = isTransaction && isMaybeDone(failures);
         if (!isForNext(error)) throw isDoubtful ? this.#summarise(failures) : error;
         failures.set(member, error);
@@ -140,7 +140,7 @@ export class EndpointSet implements EvmProvider {
     if (member.isChecked && (member.head ?? -1) >= height) return;
     const head = await this.#readHead(member);
     if (head >= height) return;
-    const reason = `${member.name}: has ${head} for its newest block, and block ${height} is asked for`;
+    const reason = `${member.name}: its newest block is ${head}, but the request needs block ${height}`;
     throw new EndpointError(reason, { reach: "unreached" });
   }
 
@@ -275,7 +275,7 @@ export class EndpointSet implements EvmProvider {
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }
 
-  /** Checks the height of each endpoint, uses recovered ones again, and prefers earlier ones. It never rejects. */
+  /** Reads each endpoint's newest block and switches to the first healthy endpoint of the list. Never rejects. */
   async #patrol(): Promise<void> {
     const known = this.#expected.genesisHash !== undefined;
     const open = this.#members.filter((member) => !member.isHeld);
@@ -287,7 +287,7 @@ export class EndpointSet implements EvmProvider {
     this.#schedulePatrol();
   }
 
-  /** A shorter chain may be another chain. */
+  /** Reads the newest block. If it is lower than before, checks the chain: the endpoint may serve another one. */
   async #readHead(member: Member): Promise<number> {
     const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
     if (head < (member.head ?? 0)) await this.#check(member);

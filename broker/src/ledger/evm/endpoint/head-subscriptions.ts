@@ -13,7 +13,7 @@ export interface HeadSubscriptionsOptions {
 interface Subscription {
   readonly id: string;
   readonly params: readonly unknown[];
-  /** Its endpoint; undefined while it is detached. */
+  /** The endpoint that serves it, and its identifier there; undefined while it is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
   /** The newest block that the endpoint has announced. */
   head: number;
@@ -69,12 +69,12 @@ export class HeadSubscriptions {
     }
   }
 
-  /** Another endpoint is in use. */
+  /** Moves the subscriptions to the endpoint that is now in use. */
   move(member: Member): void {
     void this.refresh(member);
   }
 
-  /** Attaches the subscriptions that are not at this endpoint; asks for the newest block if one fell silent. It never rejects. */
+  /** Attaches all subscriptions to this endpoint, and reports the newest block to those that missed it. Never rejects. */
   async refresh(member: Member): Promise<void> {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.place?.member !== member) await this.#reattach(subscription, member);
@@ -100,7 +100,7 @@ export class HeadSubscriptions {
     try {
       await this.#attach(subscription, member);
     } catch (error) {
-      this.#options.logger.debug("chain subscription not made again", { endpoint: member.name, error });
+      this.#options.logger.debug("chain subscription not renewed", { endpoint: member.name, error });
     } finally {
       subscription.isMoving = false;
     }
@@ -118,7 +118,7 @@ export class HeadSubscriptions {
     }
   }
 
-  /** Makes up for heads that it missed while it was detached or silent. */
+  /** Reports the newest block, since the subscription may have missed heads while it was detached or silent. */
   async #notifyNewest(subscription: Subscription): Promise<void> {
     if (subscription.params[0] !== "newHeads") return;
     try {

@@ -17,15 +17,15 @@ import {
 import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
-/** Open connections to one endpoint; further requests wait for a free one, within their timeout. */
+/** Upper bound on the HTTP connections to one endpoint; further requests wait for a free one, within their timeout. */
 const connectionsMax = 32;
-/** Geth's code for the calls of a batch whose answers would exceed its size limit. */
+/** Geth's error code for the calls of a batch whose answers together exceed geth's size limit. */
 const batchTooLongCode = -32003;
-/** How long requests go one by one after the endpoint refused a batch, in milliseconds: the refusal may have been temporary. */
+/** How long requests go one by one after the endpoint refused a batch, in milliseconds. Then a batch is tried again. */
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. A 500 may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
-/** Codes with which they do: the array was not parsed, or is not a valid request (JSON-RPC 2.0, section 5.1). */
+/** Error codes with which endpoints refuse batches: parse error and invalid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
 
 export interface HttpConnectionOptions {
@@ -136,12 +136,12 @@ export class HttpConnection implements Connection {
       if (error instanceof RpcAnswerError && batchRefusalCodes.has(error.code)) return undefined;
       throw error;
     }
-    throw this.#failure("the answer to a batch is none", { reach: "unknown" });
+    throw this.#failure("the answer to a batch is not an array", { reach: "unknown" });
   }
 
   #readOfBatch(answer: RawAnswer | undefined): unknown {
     if (answer !== undefined && findError(answer, this.#address)?.code === batchTooLongCode) {
-      throw this.#failure("the answer is longer than the endpoint gives", { reach: "answer-too-long" });
+      throw this.#failure("the answer exceeds the endpoint's size limit", { reach: "answer-too-long" });
     }
     return readAnswer(answer, this.#address);
   }
@@ -174,7 +174,7 @@ function isOurs(error: Error): boolean {
   return error.name === "EndpointError" || error.name === "RpcAnswerError";
 }
 
-/** A load balancer answers so instead of a node, sometimes in the format of a node. */
+/** Statuses of load balancers, whose bodies sometimes look like a node's answer. */
 function isOverloaded(status: number): boolean {
   return status === 429 || (status >= 502 && status <= 504);
 }

@@ -17,7 +17,7 @@ test("returns whole objects, however the stream is split and whatever separates 
   );
 });
 
-test("a message over the bound is refused before it is whole", () => {
+test("throws RangeError once a message exceeds the limit, before it is complete", () => {
   const frames = new JsonFrames(10);
   expect(frames.push(Buffer.from('{"a":1}{'))).toEqual(['{"a":1}']);
   expect(() => frames.push(Buffer.from('"a":"0123456789'))).toThrow(RangeError);

@@ -1,4 +1,4 @@
-/** Splits a stream of JSON objects and arrays into one text each; whatever is between them is ignored. */
+/** Splits a stream of JSON objects and arrays into one text per value; ignores whatever separates them. */
 export class JsonFrames {
   readonly #bytesMax: number;
   #chunks: Buffer[] = [];
@@ -11,7 +11,7 @@ export class JsonFrames {
     this.#bytesMax = bytesMax;
   }
 
-  /** The texts that this chunk completes. @throws RangeError if one exceeds the limit. */
+  /** The texts that this chunk completes. @throws RangeError if one exceeds `bytesMax`. */
   push(chunk: Buffer): readonly string[] {
     const frames: string[] = [];
     let start = 0;

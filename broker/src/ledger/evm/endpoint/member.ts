@@ -13,7 +13,7 @@ const failuresMax = 2;
 /** One endpoint of a group, with its health. */
 export class Member {
   readonly connection: Connection;
-  /** Its newest known block. */
+  /** Number of its newest known block. */
   head: number | undefined;
   /** Whether it serves the expected chain, as far as known. */
   isChecked = false;
@@ -37,12 +37,12 @@ export class Member {
     return this.#reason;
   }
 
-  /** Since when it is down. Read it only while it is down. */
+  /** When it went down, in milliseconds of the monotonic clock. Read it only while it is down. */
   get downSince(): number {
     return this.#downSince;
   }
 
-  /** Whether it is on hold. */
+  /** Whether it is on hold: it gets no requests. */
   get isHeld(): boolean {
     return this.#clock.monotonic() < this.#heldUntil;
   }
@@ -68,7 +68,7 @@ export class Member {
     this.#hold(failure.message, Math.max(delayMs, failure.retryAfterMs ?? 0));
   }
 
-  /** It serves another chain. */
+  /** Call it when the endpoint serves another chain. */
   onForeign(reason: string): void {
     this.#failures += 1;
     this.#hold(reason, foreignHoldMs);

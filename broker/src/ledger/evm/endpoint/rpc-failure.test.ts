@@ -46,9 +46,9 @@ test.each([
   ["viem", new TimeoutError({ url, body }), "connection"],
   ["viem", new RpcRequestError({ url, body, error: { code: -32000, message: "already known" } }), "already-known"],
   ["viem", new TransactionRejectedRpcError(rpcError(-32003, "transaction already imported")), "already-known"],
-  ["something thrown", "text", "connection"],
-  ["nothing thrown", undefined, "connection"],
-] as const)("%s: %s", (_, error, kind) => {
+  ["code that throws a string", "text", "connection"],
+  ["code that throws undefined", undefined, "connection"],
+] as const)("classifies an error of %s: %s", (_, error, kind) => {
   expect(toRpcFailure(error).kind).toBe(kind);
 });
 

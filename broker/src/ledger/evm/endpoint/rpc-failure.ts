@@ -15,9 +15,9 @@ export type RpcFailureKind =
   | "underpriced"
   /** The endpoint lacks earlier nonces. */
   | "nonce-too-high"
-  /** Its gas is below the minimum for its kind. */
+  /** The transaction's gas is below the minimum for its kind. */
   | "gas-too-low"
-  /** Its size or gas exceeds a limit. */
+  /** The transaction's size or gas exceeds a limit. */
   | "too-large"
   | "insufficient-funds"
   /** Too many blocks or logs at once. */
@@ -72,9 +72,9 @@ const kindByReach = {
   "too-large": "too-large",
   "answer-too-long": "range-refused",
 } as const satisfies Record<Reach, RpcFailureKind>;
-/** Depth to which an error's causes are read. */
+/** How many errors of a chain of causes are read, the outermost included. */
 const causesMax = 5;
-/** Characters kept of each message: viem's messages contain whole requests. */
+/** Characters kept of each error message: viem's messages contain whole requests. */
 const messageCharactersMax = 300;
 
 /** Classifies an error of a provider. */
@@ -115,7 +115,7 @@ function kindOf(code: number | undefined, text: string): RpcFailureKind {
   return code === limitExceededCode ? "range-refused" : "refused";
 }
 
-/** The error and what caused it; viem nests the endpoint's own error. */
+/** The error and its causes, since viem nests the endpoint's own error. */
 function causes(error: unknown): { readonly error: unknown; readonly code: unknown; readonly message: string }[] {
   const chain: { error: unknown; code: unknown; message: string }[] = [];
   let current: unknown = error;

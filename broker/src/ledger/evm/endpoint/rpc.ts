@@ -10,12 +10,12 @@ export interface RpcRequest {
   readonly params?: readonly unknown[];
 }
 
-/** A transaction that the store knows without the chain. */
+/** A transaction rebuilt from the index. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
   /** Its calldata. */
   readonly data: Uint8Array;
-  /** Parts of the calldata that its logs repeat. */
+  /** Parts of the calldata that also occur in its logs. */
   readonly logged: readonly Uint8Array[];
 }
 
@@ -28,38 +28,37 @@ interface BlockSpan {
 export interface EvmProvider {
   request(args: RpcRequest): Promise<unknown>;
   /**
-   * Sends several requests in order to one node that has the block `height`, never to different nodes. Fails if one of them fails. Undefined if there
-   * is only one node.
+   * Sends several requests in order to one node that has the block `height`. Fails if one of them fails. Undefined if there is only one node.
    */
   requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
-  /** Where the provider can notify, `message` carries the notifications of subscriptions. */
+  /** The event `message` carries the notifications of subscriptions. Undefined if the provider cannot notify. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
   /** Whether an endpoint sends the notifications of subscriptions. While it is false, the newest block must be polled. */
   isNotifying?(): boolean;
-  /** Takes a signed transaction as bytes, and fails as `eth_sendRawTransaction` does. Only a chain in this process has it. */
+  /** Like `eth_sendRawTransaction`, but takes bytes. Only the embedded chain has this method. */
   submit?(raw: Uint8Array): Promise<void>;
   /**
-   * Hands over each block from the next one on, in order and without a gap, once it can no longer change. Answers what ends that. Only a chain
-   * in this process has it.
+   * Calls `follower` with each block from the next one on, in order and without gaps, once it is durable. Returns a function that ends this. Only
+   * the embedded chain has this method.
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
   /**
-   * Blocks from the first on, at least that one, as `follow` hands them over, each held against its hashes. Those that whoever asks can do
-   * without are spare: damage in them is no reason to end. Only a chain in this process has it.
+   * Returns blocks from `from` on, at least one, in the format of `follow`, each verified against its hashes. `isSpare` means that the caller can
+   * do without the blocks: then the chain does not report damage. Only the embedded chain has this method.
    */
   readBlocks?(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[]>;
-  /** Which blocks of a range are not what their hashes say, up to the last that it looked at. Only a chain in this process has it. */
+  /** Verifies the blocks of a range, up to `upTo`, against their hashes. Only the embedded chain has this method. */
   checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
-  /** Which nodes of the newest state are not what their hashes say, from a place on. Only a chain in this process has it. */
+  /** Verifies nodes of the newest state against their hashes, from a place on. Only the embedded chain has this method. */
   checkState?(from: StatePlace | undefined): Promise<CheckedState>;
-  /** See the port ChainCheck. Only a chain in this process has it. */
+  /** See the port ChainCheck. Only the embedded chain has this method. */
   checkPlaces?(isFirst: boolean): Promise<CheckedPlaces>;
-  /** Makes a damaged block anew from what is known of its transactions, where it fits its hashes then. Only a chain in this process has it. */
+  /** Repairs a damaged block with these transactions; false, and nothing changed, if it would not match its hashes. Only the embedded chain has it. */
   mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
-  /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
+  /** Why no endpoint can serve a request, as far as known without asking; undefined while one can. Contains no secret. */
   failure?(): Outage | undefined;
-  /** Names the chain to be served; from then on nothing of another one is answered. */
+  /** Sets the expected chain. Endpoints that serve another chain are not used from then on. */
   expectChain?(chain: ChainIdentity): void;
 }
 
@@ -69,7 +68,7 @@ export interface ChainIdentity {
   readonly genesisHash: Hash;
 }
 
-/** What we use of a block. */
+/** The fields of a block that we use. */
 export interface Header {
   readonly number: number;
   readonly hash: Hash;
@@ -78,22 +77,22 @@ export interface Header {
   readonly timestamp: number;
   /** Undefined on chains without EIP-1559. */
   readonly baseFeePerGas: bigint | undefined;
-  /** Undefined where the endpoint gives none. */
+  /** Undefined if the endpoint omits it. */
   readonly logsBloom: Hex | undefined;
   readonly transactionsRoot: Hex | undefined;
-  /** Gas of all transactions in it, at most. */
+  /** Upper bound on the gas of all its transactions. */
   readonly gasLimit: number;
 }
 
-/** Which logs: of this contract, under one of these first topics. */
+/** Selects logs of one contract whose first topic is one of `signatures`. */
 export interface LogFilter {
   readonly address: Address;
   readonly signatures: readonly Hex[];
-  /** Only those whose third topic is this account: in refusals, the one that called the registry. */
+  /** Selects only logs whose third topic is this account. In logs of rejections, that is the account that called the registry. */
   readonly sender?: Address;
 }
 
-/** A log as the endpoint gives it. */
+/** A log as the endpoint returns it. */
 export interface RpcLog {
   readonly address: Address;
   readonly topics: readonly Hex[];
@@ -119,7 +118,7 @@ export interface CallRequest {
   readonly data: Hex;
 }
 
-/** The requests that the ledger makes, with their answers read. @throws RpcFailure, and nothing else. */
+/** The ledger's requests, with parsed answers. Each method throws RpcFailure and nothing else. */
 export class Rpc {
   readonly provider: EvmProvider;
 
@@ -131,26 +130,26 @@ export class Rpc {
     return Number(await this.#ask<Hex>("eth_chainId"));
   }
 
-  /** @throws RpcFailure when there is no such block. */
+  /** @throws RpcFailure if there is no such block. */
   async header(tag: number | "latest"): Promise<Header> {
     const block = await this.#ask<unknown>("eth_getBlockByNumber", toTag(tag), false);
     return readHeader(block);
   }
 
-  /** Undefined when there is no such block, or none yet. */
+  /** Undefined if there is no such block yet. */
   async findHeader(tag: number | "safe" | "finalized"): Promise<Header | undefined> {
     const block = await this.#ask<unknown>("eth_getBlockByNumber", toTag(tag), false);
     return block === null ? undefined : readHeader(block);
   }
 
-  /** Logs of one block. An endpoint that does not have it refuses. */
+  /** Logs of one block. @throws RpcFailure if the endpoint lacks the block. */
   async logsOf(blockHash: Hash, filter: LogFilter): Promise<readonly RpcLog[]> {
     return this.#ask<readonly RpcLog[]>("eth_getLogs", { blockHash, ...toParameters(filter) });
   }
 
   /**
-   * Logs of a range with the header of its end, from one node: one that has not got the end would give fewer logs than there are. The header
-   * is undefined where there is but one node to ask. @throws RpcFailure when the node has not got the end.
+   * Logs of a range and the header of its last block, from one node: a node without that block would silently return too few logs. The header is
+   * undefined if there is only one node. @throws RpcFailure if the node lacks the last block.
    */
   async logs(
     range: { readonly from: number; readonly to: number },
@@ -160,7 +159,7 @@ export class Rpc {
     if (this.provider.requestAll === undefined) {
       return { logs: await this.#ask<readonly RpcLog[]>("eth_getLogs", params), end: undefined };
     }
-    // The header comes first: a node that gets the end in between would have it after logs that it gave without it.
+    // The header comes first: otherwise a node could return too few logs, then receive the last block, then return its header.
     const calls = [
       { method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] },
       { method: "eth_getLogs", params: [params] },
@@ -168,10 +167,10 @@ export class Rpc {
     const [block, logs] = await this.#askAll(calls, range.to);
     const end = readHeader(block);
     if (end.number === range.to) return { logs: logs as readonly RpcLog[], end }; // What the method answers by its specification.
-    throw new RpcFailure("refused", "the endpoint answered another block", { cause: block });
+    throw new RpcFailure("refused", "the endpoint returned another block", { cause: block });
   }
 
-  /** Blocks with all their logs; undefined where the provider hands none over. */
+  /** Blocks with all their logs; undefined if the provider has no `readBlocks`. */
   async findBlocks(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[] | undefined> {
     try {
       return await this.provider.readBlocks?.(range);
@@ -193,7 +192,7 @@ export class Rpc {
     };
   }
 
-  /** Whether the endpoint knows a transaction, included or waiting. */
+  /** Whether the endpoint knows a transaction, included or pending. */
   async knows(hash: Hash): Promise<boolean> {
     return (await this.#ask<unknown>("eth_getTransactionByHash", hash)) !== null;
   }
@@ -220,7 +219,7 @@ export class Rpc {
     return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
   }
 
-  /** The transaction in this block that used the sender's nonce; undefined when it is not there. */
+  /** The transaction in this block that used the sender's nonce; undefined if there is none. */
   async findTransaction(
     blockNumber: number,
     { sender, nonce }: { readonly sender: Address; readonly nonce: number },
@@ -239,7 +238,7 @@ export class Rpc {
     return BigInt(await this.#ask<Hex>("eth_gasPrice"));
   }
 
-  /** What the endpoint advises as a tip; undefined where it has no such method. */
+  /** The tip that the endpoint suggests, in wei per gas; undefined if it lacks the method. */
   async tip(): Promise<bigint | undefined> {
     try {
       return BigInt(await this.#ask<Hex>("eth_maxPriorityFeePerGas"));
@@ -303,12 +302,12 @@ interface RawFullBlock {
   readonly transactions: readonly RawTransaction[];
 }
 
-/** Reads a block or a new head. @throws RpcFailure when it is none. */
+/** Parses a block or a new head. @throws RpcFailure if `value` is neither. */
 export function readHeader(value: unknown): Header {
-  const block = (value ?? {}) as Readonly<Record<string, unknown>>; // Any object; what is used of it is checked.
+  const block = (value ?? {}) as Readonly<Record<string, unknown>>; // The fields are checked below.
   const { number, hash, parentHash, timestamp, baseFeePerGas, gasLimit, logsBloom, transactionsRoot } = block;
   if (!isHex(number) || !isHex(hash) || !isHex(parentHash) || !isHex(timestamp) || !isHex(gasLimit)) {
-    throw new RpcFailure("refused", "the endpoint answered no block", { cause: value });
+    throw new RpcFailure("refused", "the endpoint returned no block", { cause: value });
   }
   return {
     number: Number(number),

@@ -6,7 +6,7 @@ import type { Channel, OpenChannel } from "./channel.ts";
 import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
 
-/** Requests in progress on one connection; more are turned away. */
+/** Upper bound on the requests in progress on one WebSocket or IPC connection; further ones fail. */
 const requestsMax = 1024;
 
 export interface SocketConnectionOptions {
@@ -27,7 +27,7 @@ interface OpenSocket {
   readonly isOpen: Deferred<void>;
 }
 
-/** JSON-RPC on a channel that carries many requests at once and notifications. */
+/** JSON-RPC over a channel that carries concurrent requests and notifications. */
 export class SocketConnection implements Connection {
   readonly canNotify = true;
   readonly #address: EndpointAddress;
@@ -36,7 +36,7 @@ export class SocketConnection implements Connection {
   readonly #pending = new Map<number, Pending>();
   #socket: OpenSocket | undefined;
   #id = 0;
-  /** Messages that have come, on whichever channel. */
+  /** Messages received so far, over all channels. */
   #messages = 0;
   #isEnded = false;
 
@@ -51,7 +51,7 @@ export class SocketConnection implements Connection {
   }
 
   async request({ method, params = [] }: RpcCall): Promise<unknown> {
-    if (this.#pending.size >= requestsMax) throw this.#failure(`${requestsMax} requests are under way`, "unreached");
+    if (this.#pending.size >= requestsMax) throw this.#failure(`${requestsMax} requests are in progress`, "unreached");
     const channel = await this.#connect();
     this.#id += 1;
     const id = this.#id;
@@ -70,12 +70,12 @@ export class SocketConnection implements Connection {
   async close(): Promise<void> {
     this.#isEnded = true;
     const socket = this.#socket;
-    this.#end(this.#failure("the broker lets go of it", "unknown"));
+    this.#end(this.#failure("the broker closes the connection", "unknown"));
     socket?.channel.close();
   }
 
   async #connect(): Promise<Channel> {
-    if (this.#isEnded) throw this.#failure("the broker has let go of it", "unreached");
+    if (this.#isEnded) throw this.#failure("the broker closed the connection", "unreached");
     const socket = this.#socket ?? this.#open();
     await socket.isOpen.promise;
     return socket.channel;
@@ -103,7 +103,7 @@ export class SocketConnection implements Connection {
     return socket;
   }
 
-  /** A connection on which nothing at all has come meanwhile is taken for dead, though nobody has closed it. */
+  /** Fails the request. Closes the connection too if no message at all arrived since the request: it is dead, even if nobody closed it. */
   #onTimeout(id: number, messagesBefore: number): void {
     const failure = this.#failure(`no answer within ${this.#timeoutMs} ms`, "unknown");
     this.#settle(id)?.reject(failure);
@@ -123,7 +123,7 @@ export class SocketConnection implements Connection {
   #end(failure: EndpointError): void {
     this.#socket = undefined;
     for (const [id, { method }] of this.#pending) {
-      // Which of the answers was too long is not known. A transaction's never is.
+      // Any of the pending answers may be the one that is too long, except a transaction's.
       const isLong = failure.reach === "answer-too-long" && method !== "eth_sendRawTransaction";
       this.#settle(id)?.reject(isLong ? failure : new EndpointError(failure.message, { reach: "unknown" }));
     }
@@ -142,7 +142,7 @@ export class SocketConnection implements Connection {
 
   #onNotification(params: unknown): void {
     if (typeof params !== "object" || params === null) return;
-    const { subscription, result } = params as { subscription?: unknown; result?: unknown }; // Read by whoever has subscribed.
+    const { subscription, result } = params as { subscription?: unknown; result?: unknown }; // The listener validates them.
     this.#options.events.onNotification({ subscription, result });
   }
 

@@ -3,7 +3,7 @@ import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
 import type { EvmProvider, RpcLog } from "../endpoint/rpc.ts";
-import { RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
+import { isUnanswered, RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcObject } from "./header-rlp.ts";
 
 /** A receipt; only its logs are declared here. */
@@ -12,11 +12,11 @@ export type RpcReceipt = RpcObject & { readonly logs: readonly RpcLog[] };
 /** A block with the hashes of its transactions. */
 export type RpcBlock = RpcObject & { readonly transactions: readonly Hash[] };
 
-/** Receipts that are asked for at once where the endpoint gives them one by one only. */
+/** Upper bound on concurrent requests for single receipts of a block. */
 const receiptsUnderWayMax = 16;
-/** Bytes of a block's receipts, as they come, from which a proof is made; a stranger can make them as long as the block's gas allows. */
+/** Upper bound on the receipts of a block that is proven, in bytes of JSON; a stranger can make them as long as the block's gas allows. */
 const receiptsBytesMax = 16_777_216;
-/** Bytes of JSON of a log beside its data. */
+/** JSON of a log without its data, in bytes. */
 const logBytes = 600;
 
 /** The receipts of a block exceed the limit for proofs. */
@@ -61,7 +61,7 @@ export class BlockRpc {
       return Array.isArray(receipts) && receipts.length === block.transactions.length ? receipts : undefined;
     } catch (error) {
       if (isTooLong(error)) throw new ReceiptsTooLong();
-      if (error instanceof RpcFailure && isUnreached(error)) throw error;
+      if (error instanceof RpcFailure && isUnanswered(error)) throw error;
       return undefined;
     }
   }
@@ -97,11 +97,6 @@ export class BlockRpc {
       this.#signal.removeEventListener("abort", giveUp);
     }
   }
-}
-
-/** Whether the endpoint did not answer at all. */
-export function isUnreached({ kind }: RpcFailure): boolean {
-  return kind === "connection" || kind === "unreached";
 }
 
 /** Whether the answer exceeded the limit. */

@@ -27,7 +27,7 @@ const block = {
   baseFeePerGas: "0x7",
 } as const;
 
-/** The header, written down here by hand, with this in the place of the extra data. */
+/** The block's header, encoded by hand, with this extra data. */
 function headerWith(extraData: Hex): Hex {
   const { parentHash, sha3Uncles, miner, stateRoot, transactionsRoot, receiptsRoot, logsBloom, mixHash, nonce } = block;
   const roots: Hex[] = [parentHash, sha3Uncles, miner, stateRoot, transactionsRoot, receiptsRoot, logsBloom];
@@ -44,7 +44,7 @@ describe("a header", () => {
       toRlp([vanity, validators, [validators[0] ?? "0x", "0xff"], "0x", []]),
     ],
     ["IBFT 2.0", toRlp([vanity, validators, "0x", "0x00000001", seals]), toRlp([vanity, validators, "0x"])],
-  ] as const)("is found as it is hashed: %s", (_, extraData, hashed) => {
+  ] as const)("is encoded with the extra data that the block's hash covers: %s", (_, extraData, hashed) => {
     const expected = headerWith(hashed);
     const found = findHeader({ ...block, extraData, hash: keccakOf(expected) });
     expect(found === undefined ? undefined : toHex(found)).toBe(expected);
@@ -52,10 +52,10 @@ describe("a header", () => {
 
   test.each([
     ["another hash", { hash: word("ff") }],
-    ["a field less", { hash: keccakOf(headerWith("0x")), stateRoot: undefined }],
-    ["a field that is no hex", { hash: keccakOf(headerWith("0x")), number: "16" }],
+    ["a missing field", { hash: keccakOf(headerWith("0x")), stateRoot: undefined }],
+    ["a field that is not hex", { hash: keccakOf(headerWith("0x")), number: "16" }],
     ["no extra data", { hash: keccakOf(headerWith("0x")), extraData: null }],
-  ])("is not found with %s", (_, change) => {
+  ])("is undefined for a block with %s", (_, change) => {
     expect(findHeader({ ...block, hash: keccakOf(headerWith("0x")) })).toBeDefined();
     expect(findHeader({ ...block, ...change })).toBeUndefined();
   });

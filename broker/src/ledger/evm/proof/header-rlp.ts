@@ -93,7 +93,7 @@ function readField(block: RpcObject, [name, kind]: Field): Uint8Array | undefine
   return kind === "data" ? fromHex(value) : fromInteger(BigInt(value));
 }
 
-/** Whether a value is hex digits after `0x`, at least none. */
+/** Whether a value is `0x` with any number of hex digits, even none. */
 export function isHex(value: unknown): value is Hex {
   return typeof value === "string" && /^0x[0-9a-fA-F]*$/.test(value);
 }

@@ -44,7 +44,7 @@ async function expectProven(batch: Published | undefined, indexes: readonly numb
   }
 }
 
-describe("proofs on anvil", () => {
+describe("a proof from anvil verifies for", () => {
   test("the only event of a batch", async () => {
     const [batch] = await chain.publish(topic, [someEvents(1)]);
     await expectProven(batch, [0]);
@@ -64,7 +64,7 @@ describe("proofs on anvil", () => {
     ["legacy", {}],
     ["with an access list", { accessList: [] }],
     ["EIP-1559", { maxFeePerGas: "0x4a817c800", maxPriorityFeePerGas: "0x0" }],
-  ])("receipts of transactions that are %s", async (_, fields) => {
+  ])("a receipt of a transaction of this kind: %s", async (_, fields) => {
     const [batch] = await chain.publish(topic, [someEvents(2)], fields);
     await expectProven(batch, [1]);
   });

@@ -27,7 +27,7 @@ afterAll(async () => {
   await chain.stop();
 });
 
-describe("proofs on the embedded chain", () => {
+describe("a proof from the embedded chain verifies for", () => {
   test("events of two batches of one transaction", async () => {
     const batches = [someEvents(1), someEvents(100)];
     const address = addressOf(registry, topic);

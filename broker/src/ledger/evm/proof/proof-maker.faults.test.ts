@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 type RpcObject = Readonly<Record<string, unknown>>;
-/** What the endpoint makes of the true answer to a method: a block, or the receipts of one. */
+/** Functions that change the endpoint's answers, by method. */
 interface Changes {
   readonly eth_getBlockByNumber?: (block: RpcObject) => unknown;
   readonly eth_getBlockReceipts?: (receipts: readonly RpcObject[]) => unknown;
@@ -76,40 +76,48 @@ function lose(): never {
 describe("no proof is made", () => {
   test.each<readonly [string, RegExp, Changes]>([
     ["of a block that the node does not have", /does not have block/, { eth_getBlockByNumber: nothing }],
-    ["where headers do not hash to their hash", /header/, { eth_getBlockByNumber: withFields({ extraData: "0x01" }) }],
-    ["where the block lacks a field", /header/, { eth_getBlockByNumber: withFields({ stateRoot: undefined }) }],
     [
-      "where receipts are pruned",
+      "if the header does not hash to the block's hash",
+      /header/,
+      { eth_getBlockByNumber: withFields({ extraData: "0x01" }) },
+    ],
+    ["if the block lacks a field", /header/, { eth_getBlockByNumber: withFields({ stateRoot: undefined }) }],
+    [
+      "if the receipts are pruned",
       /no longer has the receipts/,
       { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: nothing },
     ],
     ["from altered receipts", /do not hash/, { eth_getBlockReceipts: withFirst({ cumulativeGasUsed: "0x1" }) }],
     ["from receipts that lack a field", /do not hash/, { eth_getBlockReceipts: withFirst({ logsBloom: null }) }],
     ["from receipts without the log of the event", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [] }) }],
-    ["from garbage", /does not have block/, { eth_getBlockByNumber: () => "garbage" }],
+    ["from a block that is garbage", /does not have block/, { eth_getBlockByNumber: () => "garbage" }],
     [
-      "from garbage in the place of receipts",
+      "from receipts that are garbage",
       /no longer has/,
       { eth_getBlockReceipts: () => [1], eth_getTransactionReceipt: () => 1 },
     ],
-    ["when the node refuses", /refused block/, { eth_getBlockByNumber: refuse(-32_000, "missing trie node") }],
+    [
+      "if the node refuses the request",
+      /refused block/,
+      { eth_getBlockByNumber: refuse(-32_000, "missing trie node") },
+    ],
   ])("%s", async (_, message, changes) => {
     expect(await refusal(changes)).toMatchObject({ code: 200206, message: expect.stringMatching(message) });
   });
 
   test.each([
-    ["at once", { eth_getBlockReceipts: withFirst({ logs: longLogs() }) }],
-    ["one by one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: () => ({ logs: longLogs() }) }],
-    ["whose receipts are too long in one answer", { eth_getBlockReceipts: tooLong }],
-    ["one of whose receipts is too long", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
-  ] satisfies [string, Changes][])("from receipts that a stranger made too long, %s", async (_, changes) => {
+    ["read at once", { eth_getBlockReceipts: withFirst({ logs: longLogs() }) }],
+    ["read one by one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: () => ({ logs: longLogs() }) }],
+    ["beyond the limit of an answer with all", { eth_getBlockReceipts: tooLong }],
+    ["beyond the limit of an answer with one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
+  ] satisfies [string, Changes][])("from receipts that a stranger made too long: %s", async (_, changes) => {
     expect(await refusal(changes)).toMatchObject({
       code: 200206,
       message: expect.stringMatching(/block \d+: its receipts are longer than 16777216 bytes/),
     });
   });
 
-  test("again from a block whose receipts are too long, without another request for them", async () => {
+  test("from a block whose receipts were too long before, and they are not requested again", async () => {
     const asked: string[] = [];
     const provider: EvmProvider = {
       request: async (request) => {
@@ -133,12 +141,12 @@ describe("no proof is made", () => {
     await expect(maker.make(place, AbortSignal.timeout(20_000))).rejects.toMatchObject({ code: 200206, message });
   });
 
-  test("if the endpoint is lost, with another error", async () => {
+  test("if the connection to the endpoint is lost (200205)", async () => {
     expect(await refusal({ eth_getBlockByNumber: lose })).toMatchObject({ code: 200205 });
     expect(await refusal({ eth_getBlockReceipts: lose })).toMatchObject({ code: 200205 });
   });
 
-  test("when the endpoint does not answer in time", async () => {
+  test("if the endpoint does not answer in time (200205)", async () => {
     const deadline = new AbortController();
     const silent: EvmProvider = {
       request: () => {

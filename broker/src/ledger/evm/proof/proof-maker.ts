@@ -3,17 +3,17 @@ import type { Address } from "../../../domain/topic.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import type { ChainProof, ProofPlace } from "../../../ports/chain-proof.ts";
 import type { EvmProvider } from "../endpoint/rpc.ts";
-import { RpcFailure } from "../endpoint/rpc-failure.ts";
-import { BlockRpc, isUnreached, ReceiptsTooLong, type RpcBlock, type RpcReceipt } from "./block-rpc.ts";
+import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+import { BlockRpc, ReceiptsTooLong, type RpcBlock, type RpcReceipt } from "./block-rpc.ts";
 import { findHeader } from "./header-rlp.ts";
 import { ProvenBlock, unavailable } from "./proven-block.ts";
 import { ProvenBlocks } from "./proven-blocks.ts";
 
-/** Blocks whose receipts are read concurrently; each may take several times its bytes of memory. */
+/** Upper bound on the blocks that are read concurrently; each may take several times the bytes of its receipts in memory. */
 const blocksAtOnce = 2;
-/** Remembered blocks with too long receipts, so that nobody makes the broker read them again and again. */
+/** Upper bound on the remembered blocks with too long receipts, so that nobody makes the broker read those again and again. */
 const tooLongMax = 1024;
-/** Time to read a block, in milliseconds, whoever waits for it. */
+/** Timeout for reading a block for proofs, in milliseconds, however long the callers wait. */
 const blockTimeoutMs = 30_000;
 
 /** Makes proofs of events from an endpoint's answers about a block. It returns only data that matches the block's hash. */
@@ -48,7 +48,7 @@ export class ProofMaker {
     } catch (error) {
       if (error instanceof ReceiptsTooLong) throw unavailable(`block ${blockNumber}: ${error.message}`, error);
       if (!(error instanceof RpcFailure)) throw error;
-      if (isUnreached(error)) throw new BrokerError("chainUnreachable", { cause: error });
+      if (isUnanswered(error)) throw new BrokerError("chainUnreachable", { cause: error });
       throw unavailable(`the chain's endpoint refused block ${blockNumber}`, error);
     }
   }

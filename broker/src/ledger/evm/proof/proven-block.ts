@@ -45,7 +45,7 @@ export class ProvenBlock {
     this.bytes = 2 * encoded.reduce((sum, { length }) => sum + length, header.length);
   }
 
-  /** @throws BrokerError 200206 if the block does not contain it. */
+  /** @throws BrokerError 200206 if the block does not contain the batch. */
   getBatch({ address, firstSequence }: ProofPlace): FoundBatch {
     const batch = this.#batches.get(keyOf(address, firstSequence));
     if (batch === undefined) throw unavailable(`block ${this.#number} of the chain does not hold the event`);

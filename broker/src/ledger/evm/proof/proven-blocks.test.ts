@@ -38,7 +38,7 @@ test("reads again after a failure", async () => {
   expect(count).toBe(2);
 });
 
-test("keeps no more than its memory, and not the oldest", async () => {
+test("drops the oldest block once all kept ones exceed 16 MiB", async () => {
   const read: number[] = [];
   const blocks = new ProvenBlocks(async (number) => {
     read.push(number);

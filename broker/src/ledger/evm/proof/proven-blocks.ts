@@ -3,7 +3,7 @@ import type { ProvenBlock } from "./proven-block.ts";
 /** How long a block is kept for further proofs, in milliseconds. After a reorg, a removed block is still proven for that long. */
 const provenBlockKeptMs = 5_000;
 
-/** Upper bound on the memory of all kept blocks, in bytes; the oldest are dropped. A larger block is not kept. */
+/** Upper bound on the memory of all blocks kept for proofs, in bytes; the oldest are dropped. A larger block is not kept. */
 const provenBlocksBytesMax = 16 * 2 ** 20;
 
 interface Kept {
@@ -19,7 +19,7 @@ export class ProvenBlocks {
   readonly #kept = new Map<number, Kept>();
   #bytes = 0;
 
-  /** `read` has a timeout of its own, whoever waits for it. */
+  /** `read` must have a timeout of its own, since it may outlast its callers. */
   constructor(read: (number: number) => Promise<ProvenBlock>) {
     this.#read = read;
   }

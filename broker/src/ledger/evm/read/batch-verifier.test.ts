@@ -6,10 +6,10 @@ import { BatchVerifier } from "./batch-verifier.ts";
 
 const encoded = (text: string): Uint8Array => encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
 
-/** Breaches the rules, so that only trust accepts it. */
+/** Breaks a rule, so that verification rejects it. */
 const oversized = encoded("a".repeat(commonEventRules.contentBytesMax + 1));
 
-it("trusts as many returns of an own batch as were sent, then verifies", () => {
+it("accepts a batch unverified as often as this process sent it, then verifies it", () => {
   const verifier = new BatchVerifier();
   const [eventsRoot] = [1, 2].map(() => toHex(verifier.rootOf(oversized, 1)));
   const batch = { count: 1, eventsRoot: eventsRoot ?? "0x", events: oversized };
@@ -18,7 +18,7 @@ it("trusts as many returns of an own batch as were sent, then verifies", () => {
   expect(verifier.fault(batch)).toMatchObject({ fault: "beyond-limits" });
 });
 
-it("does not take other bytes, or another count, under a root of ours", () => {
+it("rejects other bytes or another count under the root of a sent batch", () => {
   const verifier = new BatchVerifier();
   const eventsRoot = toHex(verifier.rootOf(encoded("a"), 1));
   expect(verifier.fault({ count: 1, eventsRoot, events: encoded("b") })).toMatchObject({ fault: "wrong-root" });

@@ -134,7 +134,7 @@ async function check(
 const historyArbitrary = fc.array(stepArbitrary, { minLength: 1, maxLength: 12 });
 const lagsArbitrary = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 5 }).map((lags) => [...lags, 0, 0]);
 
-it("after any history with answers of lagging nodes, a follower holds the final chain", async () => {
+it("a follower ends up with the final chain after any history, even if lagging nodes answer", async () => {
   await fc.assert(
     fc.asyncProperty(historyArbitrary, lagsArbitrary, fc.constantFrom(0, 2), async (steps, lags, confirmations) => {
       const world = await check(steps, { confirmations, lags });
@@ -144,7 +144,7 @@ it("after any history with answers of lagging nodes, a follower holds the final 
   );
 }, 60_000);
 
-it("never removes a block that has enough confirmations", async () => {
+it("reports no reorg if blocks are final only after 20 confirmations", async () => {
   await fc.assert(
     fc.asyncProperty(historyArbitrary, lagsArbitrary, async (steps, lags) => {
       const world = await check(steps, { confirmations: 20, lags });

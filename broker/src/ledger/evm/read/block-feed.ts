@@ -13,7 +13,7 @@ import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
-/** Notified headers, kept until their blocks are read. */
+/** Upper bound on the announced headers that are kept until their blocks are read. */
 const headsMax = 64;
 /** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging node. */
 const shorterPollsMax = 8;
@@ -44,7 +44,7 @@ export class BlockFeed {
   readonly #headers = new Map<number, Header>();
   readonly #recent = new RecentBlocks();
   readonly #reading: Reading;
-  /** The reading of the feed itself and of each follower. */
+  /** The state of the feed's own reading, and of each follower's. */
   readonly #readings = new Set<Reading>();
   /** The newest known block. */
   #head: Header | undefined;
@@ -54,7 +54,7 @@ export class BlockFeed {
   /** The newest block that the feed read; undefined before the first. */
   #tail: BlockRef | undefined;
   #shorterPolls = 0;
-  /** Where the last follower began, which is how far an earlier run read. */
+  /** The block after which the last follower began: an earlier run read up to it. */
   #begun = -1;
   #running: Promise<void> | undefined;
   readonly #listeners: FeedListener[] = [];
@@ -64,7 +64,7 @@ export class BlockFeed {
     this.#reading = this.#createReading(this.#stopping.signal);
   }
 
-  /** Starts after the current final block; earlier ones are history. @throws RpcFailure. */
+  /** Starts after the current final block; followers read earlier ones themselves. @throws RpcFailure. */
   async start(head: Header): Promise<void> {
     const { finality, rpc } = this.#options;
     const { number, header } = await finality.finalAt(head);
@@ -96,7 +96,7 @@ export class BlockFeed {
     return name === undefined ? this.#options.reader.isOnChain(block) : name.hash === block.hash;
   }
 
-  /** The block that has been unreadable for too long; undefined if there is none. */
+  /** Why a block has been unreadable for too long; undefined if none has. */
   get outage(): Outage | undefined {
     for (const { stall } of this.#readings) if (stall.outage !== undefined) return stall.outage;
     return undefined;
@@ -154,7 +154,7 @@ export class BlockFeed {
     }
   }
 
-  /** Whether a follower begins on this branch; `none` while the chain is not that high. */
+  /** Whether the block after which a follower begins is on this branch; `none` while the chain is not that high. */
   async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
     const name = this.#recent.findName(at.number);
@@ -239,7 +239,7 @@ export class BlockFeed {
         cause: ancestor,
       });
     }
-    logger.info("chain reorganised below the blocks that were read", { from: this.tail, to: ancestor?.number });
+    logger.info("reorg removed blocks that were read", { from: this.tail, to: ancestor?.number });
     if (ancestor === undefined) await this.#beginAnew();
     else this.#begin(ancestor);
     this.#headers.clear();
@@ -278,7 +278,7 @@ export class BlockFeed {
     this.#changed.wake();
   }
 
-  /** Reads from the start of the range as much as the endpoint gives. */
+  /** Reads as many blocks from the start of the range as the endpoint returns. */
   async #read(
     after: BlockRef | undefined,
     { to, size }: { readonly to: number; readonly size: RangeSize },
@@ -291,7 +291,7 @@ export class BlockFeed {
     return round ?? "gone";
   }
 
-  /** Known headers of the head's branch. Those of another branch link too, and would be read as if they were still on the chain. */
+  /** Known headers of the head's branch. Headers of another branch link to one another too, so their blocks would pass as still on the chain. */
   #headersOfChain(): ReadonlyMap<number, Header> {
     const headers = new Map<number, Header>();
     let header = this.#head;
@@ -303,7 +303,7 @@ export class BlockFeed {
     return headers;
   }
 
-  /** Retries until it succeeds; undefined if it is aborted first. */
+  /** Repeats `task` until it succeeds; undefined if `place.ended` aborts first. */
   async #try<T>(task: () => Promise<T>, place: ReadingAt): Promise<T | undefined> {
     for (let attempt = 1; !place.ended.aborted; attempt += 1) {
       try {
@@ -317,7 +317,7 @@ export class BlockFeed {
     return undefined;
   }
 
-  /** Retries with a smaller range: another account's logs may be too many for the endpoint. */
+  /** Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint. Pauses, unless that was the reason. */
   async #recover(
     error: unknown,
     { from, stall, size, ended, attempt }: ReadingAt & { readonly attempt: number },
@@ -347,11 +347,11 @@ interface Reading {
   readonly size: RangeSize;
   readonly stall: StalledReading;
   readonly ended: AbortSignal;
-  /** The last block in common with the chain, after it removed blocks that were read; undefined before. */
+  /** Set once a reorg removed blocks that were read. `common` is the newest block before them; undefined if it is unknown. */
   fork: { readonly common: BlockRef | undefined } | undefined;
 }
 
-/** A reader that waits for a block. */
+/** The state of a reader that wants block `from`. */
 interface ReadingAt extends Reading {
   readonly from: number;
 }

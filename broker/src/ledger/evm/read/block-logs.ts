@@ -8,7 +8,7 @@ import { changeSignatures, logSignatures, refusalSignatures } from "./parse-log.
 export interface BlockLogsOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
-  /** Our signer. */
+  /** The address of our signer. */
   readonly account: Address;
 }
 

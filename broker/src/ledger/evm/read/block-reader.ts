@@ -11,9 +11,9 @@ import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /** Blocks below the head that are read one by one, each checked against its parent. */
 export const nearBlocks = 64;
-/** Concurrent header requests. */
+/** Upper bound on concurrent header requests. */
 const requestsAtOnce = 16;
-/** Concurrent log requests: another account can make each answer as long as the limit. */
+/** Upper bound on concurrent log requests: another account can make each answer as long as the limit. */
 const blocksOfLogsAtOnce = 4;
 
 /** Blocks that were read together. */
@@ -22,19 +22,19 @@ export interface Round {
   readonly from: number;
   /** Blocks with entries, and the last one that was read. */
   readonly blocks: readonly LedgerBlock[];
-  /** All logs of the registry in them. */
+  /** All logs of the registry in the blocks that were read. */
   readonly logs: readonly ContractLog[];
-  /** Bytes of encoded events in them. */
+  /** Approximate memory of the logs, in bytes. */
   readonly bytes: number;
 }
 
 export interface BlockReaderOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
-  /** Our signer. */
+  /** The address of our signer. */
   readonly account: Address;
   readonly verifier: BatchVerifier;
-  /** Blocks that a chain in this process hands over; they need no request. */
+  /** Blocks that the embedded chain pushed; they need no request. */
   readonly pushed?: PushedBlocks;
 }
 
@@ -56,7 +56,7 @@ export class BlockReader {
   readonly #blockLogs: BlockLogs;
   readonly #committed: CommittedReader;
   readonly #bloom: LogBloom;
-  /** Blocks near the head that are read together. */
+  /** Upper bound on the blocks that the next read near the head may return. */
   #atOnce = requestsAtOnce;
 
   constructor(options: BlockReaderOptions) {
@@ -74,7 +74,7 @@ export class BlockReader {
     return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
   }
 
-  /** Reads one block as the chain has it now, for optional uses; undefined above the newest final one. @throws RpcFailure. */
+  /** Reads one block as the chain has it now, for callers that can do without it; undefined above `final`. @throws RpcFailure. */
   async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
     if (number > final) return undefined;
     const range = { from: number, to: number };
@@ -108,7 +108,7 @@ export class BlockReader {
     return (await this.#options.rpc.header(block.number)).hash === block.hash;
   }
 
-  /** After a failure it reads single blocks, so that an unreliable endpoint suffices; then more again. */
+  /** Reads one block after a failure, so that an unreliable endpoint suffices. Each success doubles the number. */
   async #readLinked(stretch: Stretch): Promise<Round | undefined> {
     const atOnce = this.#atOnce;
     this.#atOnce = 1;
@@ -155,7 +155,7 @@ export class BlockReader {
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
 
-  /** The same from a chain in this process; undefined for other chains. */
+  /** The blocks of a range from the embedded chain; undefined for other chains. */
   async #findHeld(range: {
     readonly from: number;
     readonly to: number;
@@ -171,7 +171,7 @@ export class BlockReader {
     return { from, blocks, logs, bytes: bytesOf(logs) };
   }
 
-  /** An index can always roll back to the first block of the chain. */
+  /** Adds the chain's first block, since an index can always roll back to it. */
   async #withFirst(round: Round): Promise<Round> {
     if (round.blocks[0]?.number === 0) return round;
     return { ...round, blocks: [toBlock(await this.#options.rpc.header(0), []), ...round.blocks] };
@@ -233,7 +233,7 @@ export class BlockReader {
   }
 }
 
-/** Headers up to the first that is not the child of the one before: the chain changed meanwhile, or endpoints disagree. */
+/** The headers before the first that does not link to its predecessor: the chain changed meanwhile, or endpoints disagree. */
 function linked(headers: readonly Header[]): readonly Header[] {
   const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
   return broken === -1 ? headers : headers.slice(0, broken);
@@ -243,10 +243,9 @@ function changed(header: Header): RpcFailure {
   return new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: header.hash });
 }
 
-/** Memory of a log beside its events, in bytes. It dominates batches with one event (from a heap snapshot). */
+/** Memory of a log without its events, in bytes, from a heap snapshot. It is most of the memory of a batch with one event. */
 const logBytes = 768;
 
-/** Memory of the logs, in bytes. */
 function bytesOf(logs: readonly ContractLog[]): number {
   return logs.reduce((sum, log) => sum + logBytes + (log.kind === "events-published" ? log.events.length : 0), 0);
 }

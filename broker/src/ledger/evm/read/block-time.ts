@@ -3,7 +3,7 @@ import type { Header } from "../endpoint/rpc.ts";
 /** How far the newest block's time may be ahead of the clock without a warning, in milliseconds. Chains allow 15 s. */
 const aheadMsMax = 60_000;
 
-/** The warning for a chain whose blocks are dated after `now`. A block's time never decreases. */
+/** A warning if the newest block is dated too far after `now`; undefined otherwise. Later blocks cannot be dated earlier. */
 export function blockTimeWarning({ number, timestamp }: Header, now: number): string | undefined {
   const aheadMs = timestamp - now;
   if (aheadMs <= aheadMsMax) return undefined;

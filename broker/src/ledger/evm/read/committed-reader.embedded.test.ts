@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const name = parseTopicName("committed");
 const count = 90;
 
-/** As the reader asks; without a range, a block by its hash. */
+/** Parameters of eth_getLogs; without a range, they name a block by its hash. */
 interface LogQuery {
   readonly fromBlock?: string;
   readonly toBlock?: string;
@@ -23,7 +23,7 @@ let chain: EmbeddedChain;
 let provider: InterceptedProvider;
 let ledger: EvmLedger;
 let committed: readonly CommittedBatch[];
-/** Ranges that the endpoint was asked for. */
+/** The number of blocks in each eth_getLogs request; "one" for a request by hash. */
 let asked: string[];
 
 beforeAll(async () => {
@@ -66,19 +66,19 @@ async function readAll(): Promise<readonly CommittedBatch[]> {
   return found;
 }
 
-/** More logs than V8 has room for on the stack. */
+/** Repeats the logs more often than a call may have arguments: V8 puts arguments on the stack. */
 function repeatLogs(transaction: PushedBlock["transactions"][number]): PushedBlock["transactions"][number] {
   const copies = Array.from({ length: 200_000 }, () => transaction.logs);
   return { ...transaction, logs: copies.flat() };
 }
 
-test("neighbouring blocks share a request of 64 blocks", async () => {
+test("neighbouring blocks share a request of up to 64 blocks", async () => {
   expect(committed).toHaveLength(count);
   expect(await ledger.readCommitted(committed, never)).toEqual(committed);
   expect(asked).toEqual(["64", "26"]);
 });
 
-test("blocks far apart are asked for each by itself", async () => {
+test("blocks more than 16 apart get separate requests", async () => {
   const some = [0, 20, 36, 80].flatMap((index) => committed[index] ?? []);
   expect(await ledger.readCommitted(some, never)).toEqual(some);
   expect(asked).toEqual(["one", "17", "one"]);
@@ -97,7 +97,7 @@ test("halves a range that the endpoint refuses, and loses nothing", async () => 
   provider.current = passAll;
 });
 
-test("leaves out what the endpoint has pruned, and gives the rest", async () => {
+test("omits a batch that the endpoint has pruned, and returns the rest", async () => {
   const gone = committed[10]?.blockNumber;
   provider.current = async (request, pass) => {
     const answer = await pass();
@@ -108,7 +108,7 @@ test("leaves out what the endpoint has pruned, and gives the rest", async () => 
   provider.current = passAll;
 });
 
-test("where the chain is in this process and a block is damaged, those before it are given, and it alone is refused", async () => {
+test("returns the batches before a damaged block of the embedded chain, and fails with 200205 if that block comes first", async () => {
   const place = committed[10];
   provider.readBlocks = async ({ from, to }) => {
     if (place !== undefined && from <= place.blockNumber && place.blockNumber <= to) throw new Error("block damaged");
@@ -120,7 +120,7 @@ test("where the chain is in this process and a block is damaged, those before it
   delete provider.readBlocks;
 });
 
-test("reads a block with more logs than a call may have arguments, where the chain is in this process", async () => {
+test("reads a block of the embedded chain that has more logs than a call may have arguments", async () => {
   const one = committed.slice(10, 11);
   provider.readBlocks = async ({ from, to }) => {
     const blocks = await chain.readBlocks({ from, to });
@@ -130,7 +130,7 @@ test("reads a block with more logs than a call may have arguments, where the cha
   delete provider.readBlocks;
 });
 
-test("a chain that hangs ends a read when it is aborted, with what came before", async () => {
+test("an abort ends a read on a chain that hangs, and returns the batches read before", async () => {
   const some = [0, 40, 80].flatMap((index) => committed[index] ?? []);
   const stop = new AbortController();
   let requests = 0;
@@ -146,7 +146,7 @@ test("a chain that hangs ends a read when it is aborted, with what came before",
   provider.current = passAll;
 });
 
-test("an endpoint that says that it has pruned is a failure with 200205", async () => {
+test("fails with 200205 if the endpoint answers that it has pruned the blocks", async () => {
   provider.current = async (request, pass) => {
     if (request.method === "eth_getLogs") throw Object.assign(new Error("pruned history unavailable"), { code: 4444 });
     return pass();

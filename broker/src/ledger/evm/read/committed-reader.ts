@@ -9,9 +9,9 @@ import type { BlockLogs } from "./block-logs.ts";
 import { type ContractLog, parseLog, publishedSignature } from "./parse-log.ts";
 import { hold } from "./pushed-blocks.ts";
 
-/** Blocks without a wanted batch that one request passes over, so that neighbouring batches share a request. */
+/** Upper bound on the blocks without a wanted batch between two batches that share a request. */
 const gapBlocksMax = 15;
-/** Blocks of one request. */
+/** Upper bound on the blocks of one request for batches. */
 const rangeBlocksMax = 64;
 
 interface BlockRange {
@@ -29,7 +29,7 @@ export interface CommittedReaderOptions {
 /** Reads batches of known places again, without the headers of their blocks. */
 export class CommittedReader {
   readonly #options: CommittedReaderOptions;
-  /** A batch is verified in a turn of the event loop of its own. */
+  /** Lets other work run between the verifications of two batches. */
   readonly #slices = createLoopSlices();
 
   constructor(options: CommittedReaderOptions) {
@@ -58,7 +58,7 @@ export class CommittedReader {
     for (const range of rangesOf(places)) yield* this.#readLogs(range, signal);
   }
 
-  /** Reads half of a range at a time where the chain does not give the whole. */
+  /** Reads a range in halves if the chain does not return the whole. */
   async *#readLogs(range: BlockRange, signal: AbortSignal): AsyncGenerator<ContractLog> {
     if (signal.aborted) return;
     try {
@@ -75,7 +75,7 @@ export class CommittedReader {
     return (await this.#readHeld(range)) ?? this.#ask(range);
   }
 
-  /** From a chain in this process, which hands over a part at a time; undefined for other chains. */
+  /** Reads from the embedded chain, which returns a part at a time; undefined for other chains. */
   async #readHeld({ from, to }: BlockRange): Promise<readonly ContractLog[] | undefined> {
     const { rpc, registry } = this.#options;
     const logs: ContractLog[] = [];

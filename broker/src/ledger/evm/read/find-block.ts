@@ -17,13 +17,14 @@ export interface FindBlockOptions {
 }
 
 /**
- * The header of that number; undefined if the chain is not that high. Nodes behind one address may differ: one that lacks a block that another one
- * named gets time to catch up. @throws RpcFailure, also if aborted.
+ * The header of a block; undefined if the chain is not that high. Several nodes may share one address: a node that lacks a block which another
+ * node announced gets time to catch up. @throws RpcFailure, also if aborted.
  */
 export async function findBlock(blockNumber: number, options: FindBlockOptions): Promise<Header | undefined> {
   const { rpc, clock, latest, signal } = options;
   for (let look = 1; ; look += 1) {
-    if (signal.aborted) throw new RpcFailure("unreached", "given up before it was found", { cause: signal.reason });
+    if (signal.aborted)
+      throw new RpcFailure("unreached", "aborted before the block was found", { cause: signal.reason });
     const header = await rpc.findHeader(blockNumber);
     if (header !== undefined || latest() < blockNumber || look === looksMax) return header;
     await pause(clock, backoffDelayMs(look, { ...pauses, fraction: 0 }), signal);

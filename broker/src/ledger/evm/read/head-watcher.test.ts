@@ -64,7 +64,7 @@ describe("HeadWatcher", () => {
     heads.length = 0;
   });
 
-  it("asks for nothing while the endpoint notifies", async () => {
+  it("does not poll while the endpoint notifies", async () => {
     await start();
     endpoint.notify(2);
     await clock.advance(10 * pollMs);
@@ -72,7 +72,7 @@ describe("HeadWatcher", () => {
     expect(endpoint.polls).toBe(0);
   });
 
-  it("polls while its subscription is at no endpoint, and stops once it is", async () => {
+  it("polls while no endpoint serves its subscription, and stops once one does", async () => {
     await start();
     endpoint.isAttached = false;
     endpoint.head = 3;
@@ -83,7 +83,7 @@ describe("HeadWatcher", () => {
     expect(endpoint.polls).toBe(2);
   });
 
-  it("polls an endpoint that has no subscriptions", async () => {
+  it("polls an endpoint that lacks eth_subscribe", async () => {
     endpoint.canNotify = false;
     await start();
     await clock.advance(3 * pollMs);

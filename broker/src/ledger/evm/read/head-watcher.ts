@@ -5,7 +5,7 @@ import { type Header, readHeader, type Rpc } from "../endpoint/rpc.ts";
 
 export interface HeadWatcherOptions {
   readonly rpc: Rpc;
-  /** Receives the blocks of a chain in this process. */
+  /** Receives the blocks that the embedded chain pushes. */
   readonly pushed: PushedBlocks;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -19,7 +19,7 @@ export class HeadWatcher {
   #latest: Header | undefined;
   #last: Header | undefined;
   #subscription: unknown;
-  /** Stops the chain from handing over its blocks; undefined if it does not do that. */
+  /** Stops the embedded chain from pushing its blocks; undefined for other chains. */
   #unfollow: (() => void) | undefined;
   #cancelPoll: (() => void) | undefined;
   readonly #listeners: ((head: Header) => void)[] = [];
@@ -46,7 +46,7 @@ export class HeadWatcher {
     this.#latest = this.#last;
   }
 
-  /** Whether the newest block is learned by polling now. */
+  /** Whether the newest block is polled at present. */
   get isPolling(): boolean {
     if (this.#unfollow !== undefined) return false;
     return this.#subscription === undefined || this.#options.rpc.provider.isNotifying?.() === false;
@@ -84,7 +84,7 @@ export class HeadWatcher {
     return head;
   }
 
-  /** Asks in the background; a failure is only logged, since somebody asks again. */
+  /** Asks for the newest block in the background. A failure is only logged, since a later call asks again. */
   poke(): void {
     if (!this.#isPoking) void this.#poke();
   }

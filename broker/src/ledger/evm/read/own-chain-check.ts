@@ -11,7 +11,7 @@ interface OwnChainCheckOptions {
   readonly head: () => number;
 }
 
-/** The check of a chain in this process; undefined for other chains. */
+/** The integrity check of the embedded chain; undefined for other chains. */
 export function createChainCheck({ provider, verifier, head }: OwnChainCheckOptions): ChainCheck | undefined {
   const checkState = provider.checkState?.bind(provider);
   const checkPlaces = provider.checkPlaces?.bind(provider);
@@ -35,7 +35,7 @@ function toTransaction(batches: Batches, verifier: BatchVerifier): KnownTransact
   return { hash: fromHex(batches[0].transactionHash), data: encodePublish(encoded), logged };
 }
 
-/** In the order of their logs, which is the order of the call. */
+/** Groups batches by transaction, in the order of their logs, which is their order in the call. */
 function groupByTransaction(batches: readonly AddressedBatch[]): readonly Batches[] {
   const groups = new Map<string, Batches>();
   for (const batch of batches.toSorted((one, other) => one.logIndex - other.logIndex)) {

@@ -65,7 +65,7 @@ const rejections: readonly (Rejection | undefined)[] = [
 ];
 const word = 32;
 
-/** What the logs of one transaction have in common, and the contract that is read. */
+/** The fields that all logs of a transaction share, and the registry whose logs are parsed. */
 export interface LogSource extends Omit<LogPlace, "address" | "logIndex"> {
   readonly registry: Address;
 }
@@ -94,7 +94,7 @@ export function parseRawLog(log: RawLog, source: LogSource, logIndex: number): C
   return { kind: "batch-rejected", reason: rejections[log.data[word - 1] ?? 0] ?? "unknown-topic", ...place };
 }
 
-/** Explicit, so that no two names on the chain decode to the same text: a byte order mark stays; invalid UTF-8 becomes U+FFFD. */
+/** Keeps a byte order mark, so that a name with one differs from the same name without it. Invalid UTF-8 becomes U+FFFD. */
 const nameDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Data is the set of writers, offset of the name, length of the name, name. */
@@ -107,7 +107,7 @@ function addressIn(topic: string | undefined): Address {
   return `0x${(topic ?? "").slice(-40)}`;
 }
 
-/** By hand, because this log is frequent. Data is root, count, offset of events, length of events, events. */
+/** Parses by hand, because this log is frequent. Data is root, count, offset of events, length of events, events. */
 function parsePublished({ topics, data }: RawLog, place: LogPlace): ContractLog {
   // Field by field: V8 keeps the fields of a spread outside of the object, in 200 bytes more.
   return {

@@ -1,7 +1,7 @@
 import type { Hex } from "@stele/eth/node";
 import type { Address } from "../../../domain/topic.ts";
 
-/** A final block of a chain in this process, with all its logs. */
+/** A final block of the embedded chain, with all its logs. */
 export interface PushedBlock {
   readonly hash: Uint8Array;
   readonly header: {
@@ -21,7 +21,7 @@ export interface PushedBlock {
 
 /** A log with its data as bytes. */
 export interface RawLog {
-  /** The contract that wrote it, in lower case. */
+  /** The address of the contract that wrote it, in lower case. */
   readonly address: Address;
   readonly topics: readonly Hex[];
   readonly data: Buffer;

@@ -12,7 +12,7 @@ function wordOf(hex: string): Hex {
   return `0x${hex.padStart(64, "0")}`;
 }
 
-/** A log of a batch, with data of so many bytes. */
+/** A batch's log that the contract `address` wrote, with `dataBytes` bytes of data. */
 function published(address: Address, dataBytes: number): RawLog {
   const topics = [publishedSignature, wordOf(topicAddress.slice(2)), wordOf("7"), wordOf("ef".repeat(20))];
   return { address, topics, data: Buffer.alloc(dataBytes) };
@@ -36,7 +36,7 @@ function numbers(blocks: PushedBlocks, from: number, to: number): readonly numbe
   return blocks.take({ from, to })?.map(({ header }) => header.number);
 }
 
-test("gives each block once, with the logs of the registry as those of an endpoint", () => {
+test("returns each block once, with the registry's logs parsed as if an endpoint had sent them", () => {
   const blocks = new PushedBlocks(registry);
   expect(blocks.add(block(5))).toMatchObject({ number: 5, timestamp: 5_000, hash: `0x${"05".repeat(32)}` });
   const [first] = blocks.take({ from: 5, to: 9 }) ?? [];

@@ -4,21 +4,21 @@ import type { Header } from "../endpoint/rpc.ts";
 import { type ContractLog, parseRawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 
-/** A block that the chain handed over, in the reader's format. */
+/** A block from the embedded chain, in the reader's format. */
 export interface HeldBlock {
   readonly header: Header;
-  /** Those of the registry. */
+  /** The logs of the registry. */
   readonly logs: readonly ContractLog[];
-  /** Bytes of the data of all its logs, which keep its memory. */
+  /** Data of all its logs, in bytes: the registry's logs may keep the memory of the others. */
   readonly bytes: number;
 }
 
-/** Upper bound on the blocks that wait to be read; older ones are requested. */
+/** Upper bound on the pushed blocks that wait to be read; older ones are requested. */
 const pushedBlocksMax = 64;
-/** Upper bound on the data in their logs, in bytes; the newest block is always kept. */
+/** Upper bound on the data in the logs of those blocks, in bytes; the newest block is always kept. */
 const pushedBytesMax = 67_108_864;
 
-/** Blocks that the chain handed over and nobody has read yet, in order and without a gap. */
+/** Blocks that the embedded chain pushed and nobody has read yet, in order and without gaps. */
 export class PushedBlocks {
   readonly #registry: Address;
   readonly #blocks = new Map<number, HeldBlock>();

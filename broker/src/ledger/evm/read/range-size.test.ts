@@ -16,7 +16,7 @@ test("shrinks while answers are big, to one block", () => {
   expect(size.blocks).toBe(1);
 });
 
-test("a refusal halves it, and it stays there for sixteen answers before it tries more", () => {
+test("a refusal halves the range, which grows again at the sixteenth answer", () => {
   const size = new RangeSize();
   expect(size.onRefusal()).toBe(true);
   expect(size.blocks).toBe(8);
@@ -26,7 +26,7 @@ test("a refusal halves it, and it stays there for sixteen answers before it trie
   expect(size.blocks).toBe(16);
 });
 
-test("one block that is refused cannot be halved", () => {
+test("onRefusal returns false once the range is one block", () => {
   const size = new RangeSize();
   for (let index = 0; index < 4; index += 1) expect(size.onRefusal()).toBe(true);
   expect(size.onRefusal()).toBe(false);

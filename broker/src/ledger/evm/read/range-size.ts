@@ -1,7 +1,7 @@
 const blocksAtFirst = 16;
-/** Upper bound on the blocks of one request. */
+/** Upper bound on the blocks of one request for logs. */
 const blocksMax = 8192;
-/** Upper bound on the encoded events of one answer, in bytes; a range with more is halved. */
+/** Upper bound on the memory of the logs of one answer, in bytes; a range with more is halved. */
 const bytesWanted = 4_194_304;
 /** Answers at the endpoint's limit before a larger range is tried. */
 const answersBeforeMore = 16;
@@ -16,7 +16,7 @@ export class RangeSize {
     return this.#blocks;
   }
 
-  /** Call it after an answer with `bytes` of encoded events. */
+  /** Call it after an answer whose logs take `bytes` of memory. */
   onAnswer(bytes: number): void {
     this.#answers += 1;
     if (this.#answers >= answersBeforeMore) this.#raise();

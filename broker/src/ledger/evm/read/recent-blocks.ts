@@ -1,11 +1,11 @@
 import type { BlockRef, LedgerBlock } from "../../../ports/ledger.ts";
 import type { Round } from "./block-reader.ts";
 
-/** Rounds kept for followers that keep up; slower ones read for themselves. */
+/** Upper bound on the rounds of blocks kept for followers that keep up; slower followers read the chain themselves. */
 const roundsMax = 256;
 /** Upper bound on the memory of those rounds, in bytes. */
 const bytesMax = 4_194_304;
-/** Number and hash of blocks that were read, kept to find where a reorg began. */
+/** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older ones are dropped when there are twice as many. */
 const namesMax = 4096;
 
 /** The newest blocks that were read. */

@@ -36,8 +36,8 @@ export interface Deployment extends SignedTransaction {
 }
 
 /**
- * Signs the registry's creation. Unless its address `isRemembered`, it must be among the key's first contracts.
- * @throws BrokerError 200202 if it could not be found again later.
+ * Signs the transaction that creates the registry. If the group does not remember the registry's address, only the key's first nonces may create
+ * it, so that a later start finds it. @throws BrokerError 200202 if the key has used those.
  */
 export async function signDeployment(
   rpc: Rpc,
@@ -82,7 +82,7 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
   });
 }
 
-/** An earlier start may have sent the same; whether its nonce is used shows at the next check. */
+/** An earlier start may have sent the same deployment, so a known transaction is no failure. The next check shows whether its nonce is used. */
 async function sendOnce(rpc: Rpc, { raw }: SignedTransaction): Promise<void> {
   try {
     await rpc.sendRaw(raw);

@@ -14,7 +14,7 @@ const name = parseTopicName("earlier");
 const selector = toHex(encodePublish([], "publishAll")).slice(0, 10);
 const unknown: Address = `0x${"ab".repeat(20)}`;
 
-test("a registry of an earlier version decides about each batch of a whole append", async () => {
+test("on a registry without publishAll, an append with isWhole commits the valid batch and rejects the other", async () => {
   const genesisAccounts = [new Signer(testKey("earlier")).address];
   const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
   const provider = new InterceptedProvider(chain);

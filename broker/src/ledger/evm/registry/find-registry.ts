@@ -5,8 +5,8 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /**
- * First nonces of a key among which its registry is searched. Usually the registry is the key's first transaction, but earlier ones may have failed or
- * been something else.
+ * How many of a key's first nonces are searched for its registry. Usually the key's first transaction deployed it, but earlier ones may have failed
+ * or been something else.
  */
 export const registryNoncesMax = 16;
 
@@ -34,7 +34,7 @@ export async function isRegistry(rpc: Rpc, { address, from }: { address: Address
 }
 
 /** Whether a registry has `publishAll`, which those of an earlier version lack. */
-export async function findsPublishAll(
+export async function hasPublishAll(
   rpc: Rpc,
   { address, from }: { readonly address: Address; readonly from: Address },
 ): Promise<boolean> {

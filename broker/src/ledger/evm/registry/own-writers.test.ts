@@ -57,7 +57,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
   let tests = 0;
   let harnesses: ReadonlyMap<Node, EvmHarness>;
   let ledgers: EvmLedger[];
-  /** What the nodes share. */
+  /** The memory that the nodes share. */
   let memory: GroupMemory & { record: GroupRecord | undefined; signers: Address[] };
 
   const keyOf = (node: Node, number = tests): string => `${node} of test ${number}`;
@@ -141,7 +141,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
   });
 
-  /** A registry of the group without a set, as a chain has it that has lost the one which the group remembers under this number. */
+  /** Starts a node whose group remembers the set of this number, which the chain lacks. */
   async function startRemembering(number: number): Promise<EvmLedger> {
     await (await startNode("first", { memory })).stop();
     if (memory.record === undefined) throw new Error("the group remembers its registry");
@@ -149,8 +149,8 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     return startNode("first", { memory });
   }
 
-  describe("a set that is remembered", () => {
-    test("and is gone from the chain has another take its place", async () => {
+  describe("a remembered set", () => {
+    test("is replaced by a new one if the chain lacks it", async () => {
       const ledger = await startRemembering(7);
       const ours = parseTopicName("ours");
       await ledger.openTopic(ours, never);
@@ -159,7 +159,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
     });
 
-    test("is not used where its number is a stranger's, though the stranger made us a member", async () => {
+    test("is not used if a stranger's set has its number, even if our account is a member of that set", async () => {
       const ledger = await startRemembering(1);
       const { stranger } = harnessOf("first");
       const args = [[addressOf("first")]] as const;
@@ -172,7 +172,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
     });
 
-    test("and is gone while nodes run is replaced once, and both nodes may write", async () => {
+    test("that the chain lacks is replaced once by two running nodes, and both may write", async () => {
       memory.signers = [addressOf("first"), addressOf("second")];
       const first = await startRemembering(7);
       const second = await startNode("second", { memory, registry: first.registryAddress });
@@ -237,7 +237,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(third, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
-  test("an account that is listed may write, though it is no node of the group", async () => {
+  test("an account in the setting `writers` may write, though it is no node of the group", async () => {
     const ledger = await startNode("first", {
       writers: [new Signer(testKey(`stranger to ${keyOf("first")}`)).address],
     });
@@ -247,7 +247,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
-  test("an account that is added to the setting joins the writers after a restart, before any topic is opened", async () => {
+  test("an account that is added to `writers` may write after a restart, before any topic is opened", async () => {
     const before = await startNode("first", { memory });
     const ours = parseTopicName("ours");
     await before.openTopic(ours, never);
@@ -259,7 +259,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
-  test("two nodes that open at once agree on one set", async () => {
+  test("two nodes that open topics at once agree on one set", async () => {
     memory.signers = [addressOf("first"), addressOf("second")];
     const first = await startNode("first", { memory });
     const second = await startNode("second", { memory, registry: first.registryAddress });
@@ -287,7 +287,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(again, ours)).toMatchObject({ status: "rejected", reason: "not-a-writer" });
   });
 
-  test("a signer removed during its open gets 100113, not the revert", async () => {
+  test("a signer that is removed while it opens a topic gets 100113, not 200202", async () => {
     memory.signers = [addressOf("first"), addressOf("second")];
     const { stranger } = harnessOf("first");
     const operator = new Signer(testKey(`stranger to ${keyOf("first")}`)).address;
@@ -305,32 +305,35 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(second.view().warning).toContain(addressOf("second"));
   });
 
-  /** As an operator does with the key of a node that stands still. */
+  /** Stops a node and sends a transaction with its key, as an operator would. */
   async function stopAndSend(ledger: EvmLedger, data: Uint8Array): Promise<void> {
     await ledger.stop();
     const options = { signer: new Signer(testKey(keyOf("first"))), registry: async () => ledger.registryAddress };
     await new Stranger(world.provider, options).send(data, ledger.registryAddress);
   }
 
-  test.each([0, 1, 20])("the gas formulas cover a set of %i others, its topics and its batches", async (others) => {
-    memory.signers = [addressOf("second"), ...Array.from({ length: others }, (_, index) => numbered(index + 1))];
-    const first = await startNode("first", { memory });
-    const ours = parseTopicName("ours");
-    await first.openTopic(ours, never);
-    const [deployed, set, opened] = await usedGas("first");
-    expect(deployed).toBeDefined();
-    expect(writersGas(others + 1)).toBeGreaterThanOrEqual(set ?? 0);
-    expect(writersGas(others + 1)).toBeLessThan(2 * (set ?? 0));
-    expect(openGas([ours])).toBeGreaterThanOrEqual(opened ?? Number.MAX_VALUE);
-    const second = await startNode("second", { memory, registry: first.registryAddress });
-    await second.openTopic(parseTopicName("two"), never);
-    await publish(second, ours);
-    const [openedByMember, published] = await usedGas("second");
-    expect(openGas([ours])).toBeGreaterThanOrEqual(openedByMember ?? Number.MAX_VALUE);
-    expect(publishGas(0, 1)).toBeGreaterThanOrEqual((published ?? Number.MAX_VALUE) - calldataGas);
-  });
+  test.each([0, 1, 20])(
+    "the gas formulas cover a set with %i further members, its topics and its batches",
+    async (others) => {
+      memory.signers = [addressOf("second"), ...Array.from({ length: others }, (_, index) => numbered(index + 1))];
+      const first = await startNode("first", { memory });
+      const ours = parseTopicName("ours");
+      await first.openTopic(ours, never);
+      const [deployed, set, opened] = await usedGas("first");
+      expect(deployed).toBeDefined();
+      expect(writersGas(others + 1)).toBeGreaterThanOrEqual(set ?? 0);
+      expect(writersGas(others + 1)).toBeLessThan(2 * (set ?? 0));
+      expect(openGas([ours])).toBeGreaterThanOrEqual(opened ?? Number.MAX_VALUE);
+      const second = await startNode("second", { memory, registry: first.registryAddress });
+      await second.openTopic(parseTopicName("two"), never);
+      await publish(second, ours);
+      const [openedByMember, published] = await usedGas("second");
+      expect(openGas([ours])).toBeGreaterThanOrEqual(openedByMember ?? Number.MAX_VALUE);
+      expect(publishGas(0, 1)).toBeGreaterThanOrEqual((published ?? Number.MAX_VALUE) - calldataGas);
+    },
+  );
 
-  /** Calldata of a batch with one event, about: 400 bytes, most of them zero. */
+  /** Gas of the calldata of a batch with one event: about 400 bytes, most of them zero. */
   const calldataGas = 6_000;
 
   /** Gas of each transaction that the node has sent, oldest first. */

@@ -16,7 +16,7 @@ import type { GroupMemory } from "./settle-registry.ts";
 
 /** Pause between two searches for signers of the group that are not in its set yet, in milliseconds. */
 const lookPauseMs = 2_000;
-/** Members that the creating transaction adds; further ones are added one by one. */
+/** Upper bound on the members that a new set of writers starts with; further ones are added one by one. */
 const accountsMax = 64;
 
 const createdEvent = topicRegistryAbi.find((item) => item.type === "event" && item.name === "WritersCreated");
@@ -28,7 +28,7 @@ export interface OwnWritersOptions {
   readonly registry: Registry;
   /** The signer's address. */
   readonly account: Address;
-  /** Accounts beside the signers of the group's nodes. */
+  /** Further accounts that may write, beside the signers of the group's nodes. */
   readonly accounts: readonly Address[];
   readonly memory: GroupMemory;
   readonly clock: Clock;
@@ -132,12 +132,14 @@ export class OwnWriters {
     return set;
   }
 
-  /** @throws BrokerError 200205 if the chain is behind and may have it later. */
+  /** Whether the chain has the set. @throws BrokerError 200205 if it lacks the set, but is behind and may have it later. */
   async #isThere({ number, owner }: WriterSet): Promise<boolean> {
     const { registry, isBehind } = this.#options;
     if ((await registry.ownerOf(number)) === owner) return true;
     if (isBehind())
-      throw new BrokerError("chainUnreachable", { details: `it has no set of writers ${number} at the moment` });
+      throw new BrokerError("chainUnreachable", {
+        details: `the chain is behind and has no set of writers ${number} yet`,
+      });
     return false;
   }
 

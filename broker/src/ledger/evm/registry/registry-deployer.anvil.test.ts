@@ -73,7 +73,7 @@ it("the next start resumes a deployment that was not final in time, also with `d
   expect(ledger.registryAddress).toBe(registry);
 });
 
-it("deploys again if another transaction uses its nonce", async () => {
+it("deploys again if another transaction uses the deployment's nonce", async () => {
   const started = startOnce({ finality: 3 });
   await until(hasCode);
   await ask("anvil_mine", "0x2");
@@ -100,7 +100,7 @@ it("a remembered registry that the chain lost is deployed again at its address i
   expect(await hasCode()).toBe(true);
 });
 
-it("a process that is killed before it remembers its deployment deploys no second registry", async () => {
+it("a process that was killed before it remembered its deployment deploys no second registry", async () => {
   const journal = new TestJournal();
   const killed = { ...memory, save: async () => Promise.reject(new Error("killed")) };
   await expect(startOnce({ journal, registry: "deploy", memory: killed })).rejects.toThrow("killed");
@@ -110,7 +110,7 @@ it("a process that is killed before it remembers its deployment deploys no secon
   expect(await journal.listTransactions("", deployer)).toEqual([]);
 });
 
-it("a process that is killed while its deployment is pending sends the same one again", async () => {
+it("a process that was killed while its deployment was pending sends the same one again", async () => {
   const journal = new TestJournal();
   await ask("anvil_setAutomine", false);
   const options = { journal, registry: "deploy", deadlineMs: 300 } as const;
@@ -122,7 +122,7 @@ it("a process that is killed while its deployment is pending sends the same one 
   expect(await ask("eth_getTransactionReceipt", entry?.variants[0]?.hash)).not.toBeNull();
 });
 
-it("nothing is deployed again on a chain that is behind the index", async () => {
+it("a lost registry is not deployed again while the chain is behind the index", async () => {
   await startOnce();
   await ask("anvil_reorg", 1, []);
   memory.height = 55;
@@ -147,7 +147,7 @@ it("waits for a lost registry of another owner, and does not advise to remove it
   });
 });
 
-/** Treats the first `times` requests of one method so. */
+/** Passes the first `times` requests of one method to `treat`. */
 function first(times: number, method: string, treat: Interceptor): void {
   let left = times;
   provider.current = async (request, pass) => {
@@ -196,7 +196,7 @@ it("reports a deployment refused for its fee, and the next start offers the curr
   expect(ledger.registryAddress).toBe(registry);
 });
 
-it("a deployment that is reverted says so, and the next start makes another", async () => {
+it("reports a reverted deployment, and the next start sends another", async () => {
   let isReverted = true;
   provider.current = async ({ method }, pass) => {
     const answer = await pass();
@@ -221,7 +221,7 @@ it("waits for a receipt that the endpoint lacks although the nonce is used", asy
   expect(await nonceOf()).toBe(1);
 });
 
-it("a registry that is there, and in no final block yet, is not remembered", async () => {
+it("remembers an existing registry only once a final block contains it", async () => {
   await startOnce({ memory: { find: async () => undefined, save: async (record) => record } });
   await expect(startOnce({ finality: 3 })).rejects.toMatchObject({
     code: 200205,
@@ -233,7 +233,7 @@ it("a registry that is there, and in no final block yet, is not remembered", asy
   expect(memory.record?.registryAddress).toBe(registry);
 });
 
-it("a lost one that was not the key's first transaction waits for those before it", async () => {
+it("deploys a lost registry again with its old nonce, once the nonces before it are used", async () => {
   const second = createdAddress(deployer, 1);
   await startOnce({ memory: { find: async () => undefined, save: async (record) => record } });
   expect(await startOnce({ registry: "deploy" })).toBe(second);

@@ -8,14 +8,14 @@ import type { JournalWriter } from "../write/journal-writer.ts";
 import { completeDeployment, type Deployment, type DeployOptions, signDeployment } from "./deploy-registry.ts";
 import { createdAddress } from "./find-registry.ts";
 
-/** Nonces among which the deployment of a known registry is looked for. */
+/** How many of a key's first nonces are searched for the deployment of a known registry. */
 const ownNoncesMax = 256;
 
-/** Creates a group's registry, and creates it again at the same address where the chain has lost it. */
+/** Deploys a group's registry, and deploys it again at the same address if the chain lost it. */
 export class RegistryDeployer {
   readonly #rpc: Rpc;
   readonly #logger: Logger;
-  /** A deployment whose final block an earlier call did not wait for. */
+  /** A deployment that was not final when an earlier call ended. */
   #underWay: Deployment | undefined;
 
   constructor(rpc: Rpc, logger: Logger) {
@@ -24,8 +24,8 @@ export class RegistryDeployer {
   }
 
   /**
-   * Resolves once a final block contains the registry. Call it again after a failure. The journal has the deployment before the chain, so that
-   * after a crash this signer sends the same one instead of a second. @throws BrokerError.
+   * Resolves once a final block contains the registry. Call it again after a failure. The journal gets the deployment before the chain does, so
+   * that after a crash this signer sends the same one instead of a second. @throws BrokerError.
    */
   async deploy(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Address> {
     for (;;) {
@@ -59,7 +59,7 @@ export class RegistryDeployer {
     await journal?.remove([nonce]);
   }
 
-  /** A refused or reverted deployment is never included: the next attempt signs another, with the fees of that time. */
+  /** Completes a deployment. Drops it if it was refused or reverted, so that the next attempt signs another with the fees of that time. */
   async #complete(deployment: Deployment, options: DeployOptions): Promise<boolean> {
     try {
       return await completeDeployment(this.#rpc, options, deployment);
@@ -69,7 +69,7 @@ export class RegistryDeployer {
     }
   }
 
-  /** Deploys a registry that the chain lost again, at the same address. @throws BrokerError 200205 with the reason if that is impossible. */
+  /** Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible. */
   async restore(address: Address, options: DeployOptions): Promise<void> {
     const { signer } = options;
     const nonce = findOwnNonce(address, signer.address);
@@ -84,7 +84,7 @@ export class RegistryDeployer {
   }
 }
 
-/** Deployments in the journal, lowest nonce first. Only they create a contract. */
+/** Deployments in the journal, lowest nonce first: the transactions without a recipient. */
 async function findRecorded(journal: JournalWriter | undefined, account: Address): Promise<readonly Deployment[]> {
   const entries = (await journal?.list()) ?? [];
   return entries.flatMap(({ nonce, variants }) => {
@@ -94,7 +94,7 @@ async function findRecorded(journal: JournalWriter | undefined, account: Address
   });
 }
 
-/** The nonce with which a key created, or would create, a contract at this address; undefined if it is none of its first. */
+/** The nonce with which a key created, or would create, a contract at this address; undefined if it is not among the first `ownNoncesMax`. */
 export function findOwnNonce(address: Address, signer: Address): number | undefined {
   for (let nonce = 0; nonce < ownNoncesMax; nonce += 1) if (createdAddress(signer, nonce) === address) return nonce;
   return undefined;

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(async () => world.stop());
 
-/** How often the registry was looked for since. */
+/** Counts the checks for the registry from now on. */
 function countLooks(): () => number {
   let count = 0;
   world.provider.current = async (request, pass) => {
@@ -27,7 +27,7 @@ function countLooks(): () => number {
 
 const height = async (): Promise<number> => Number(await world.ask("eth_blockNumber"));
 
-it("a registry that a reorg removed is an outage with the remedy; a start with `deploy` brings topics and events back", async () => {
+it("reports an outage with the remedy if a reorg removes the registry; a start with `deploy` restores topics and events", async () => {
   let record: GroupRecord | undefined;
   const memory: GroupMemory = { find: async () => record, save: async (first) => (record ??= first) };
   const { ledger, append, abandon } = await world.createFirstWriter({ memory });
@@ -55,7 +55,7 @@ it("a registry that a reorg removed is an outage with the remedy; a start with `
   await next.abandon();
 }, 20_000);
 
-it("a call that finds no registry says so, and so does the group until it is there again; each time it is lost", async () => {
+it("while the registry is missing, calls fail with 200205 and the group is down; logs each loss once", async () => {
   const reasons: string[] = [];
   const error: Logger["error"] = (message, fields) =>
     void (message === "topic registry missing" ? reasons.push(String(fields?.["reason"])) : undefined);
@@ -86,7 +86,7 @@ it("a call that finds no registry says so, and so does the group until it is the
   await abandon();
 }, 20_000);
 
-it("a chain below the read height is an outage with its reason until it is as high again", async () => {
+it("reports an outage with its reason while the chain is lower than the blocks already read", async () => {
   const { ledger, append, abandon } = await world.createFirstWriter();
   await append("one");
   const read = await height();
@@ -112,7 +112,7 @@ it("a chain below the read height is an outage with its reason until it is as hi
   await abandon();
 });
 
-it("logs a lasting outage once, and gives its reason to publishers", async () => {
+it("logs a lasting outage once, and returns its reason to publishers", async () => {
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message), child: () => logger };
   const { ledger, append, abandon } = await world.createFirstWriter({ logger });

@@ -11,7 +11,7 @@ import type { GroupMemory } from "./settle-registry.ts";
 const keys = { first: "first node", second: "second node" } as const;
 let anvil: Anvil;
 let ledgers: EvmLedger[] = [];
-/** What the nodes share. */
+/** The memory that the nodes share. */
 let memory: GroupMemory & { record: GroupRecord | undefined };
 
 beforeEach(async () => {
@@ -60,7 +60,7 @@ it.each([undefined, "deploy"] as const)(
   },
 );
 
-it("nodes that deploy at once, each in the belief that it may, end on one registry", async () => {
+it("two nodes that deploy a registry at once end up with the same one", async () => {
   let saves = 0;
   const late: GroupMemory = {
     find: async () => (saves < 2 ? undefined : memory.record),
@@ -77,7 +77,7 @@ it("nodes that deploy at once, each in the belief that it may, end on one regist
   expect(nodes.map(({ registryAddress }) => registryAddress)).toEqual(nodes.map(() => memory.record?.registryAddress));
 });
 
-it("a lost registry is deployed again by the start of its deployer's node with `deploy`; the other node recovers", async () => {
+it("only the node that deployed a lost registry deploys it again at a start with `deploy`; the other node recovers", async () => {
   const first = createNode(keys.first);
   await first.start();
   const second = createNode(keys.second);

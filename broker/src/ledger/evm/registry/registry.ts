@@ -16,7 +16,7 @@ export interface RegistryOptions {
   readonly onMissing: () => Error;
 }
 
-/** The storage slot of the array's first item. */
+/** The storage slot at which the owners of sets begin, in the order of their numbers. */
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
 /** The registry's views, and the calldata of its changes. */

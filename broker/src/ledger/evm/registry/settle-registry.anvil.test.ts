@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(async () => anvil.stop());
 
-/** A key with a balance, and a memory of its own. */
+/** Gives the key `name` a balance and an empty memory. */
 async function begin(name: string): Promise<{ memory: GroupMemory & { record: GroupRecord | undefined } }> {
   harness = createEvmHarness(anvil.provider, name);
   const { address } = new Signer(testKey(name));
@@ -50,7 +50,7 @@ describe("a group's registry", () => {
     expect(await registryOf({ memory, registry: "deploy" })).toBe(second);
   });
 
-  it("is found again by memory also when the key had sent much before it", async () => {
+  it("is found again by its record, even if the key had sent 100 transactions before", async () => {
     const { memory } = await begin("third");
     const { address } = new Signer(testKey("third"));
     await anvil.provider.request({ method: "anvil_setNonce", params: [address, "0x64"] });
@@ -59,7 +59,7 @@ describe("a group's registry", () => {
     expect(await registryOf({ memory })).toBe(registry);
   });
 
-  it("another one than the remembered is refused, and so is an address without one", async () => {
+  it("is refused if it is not the remembered one, or if the configured address has none", async () => {
     const { memory } = await begin("fourth");
     const registry = await registryOf({ memory });
     const other = await registryOf({ registry: "deploy" });
@@ -73,7 +73,7 @@ describe("a group's registry", () => {
   it.each([
     ["chain id", { chainId: 5 }],
     ["first block", { genesisHash: `0x${"22".repeat(32)}` }],
-  ] as const)("another %s than the remembered one is refused", async (_, difference) => {
+  ] as const)("is not used if the chain's %s is not the remembered one", async (_, difference) => {
     const { memory } = await begin("fifth");
     await registryOf({ memory });
     if (memory.record !== undefined) memory.record = { ...memory.record, ...difference };

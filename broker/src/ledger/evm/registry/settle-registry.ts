@@ -23,7 +23,7 @@ export interface GroupMemory {
 /** Remembers nothing, for a chain that ends with this process. */
 export const noMemory: GroupMemory = { find: async () => undefined, save: async (record) => record };
 
-/** The registry of a group: an address, a new one, or if undefined, one that the signer deployed, otherwise a new one. */
+/** The registry to use: the one at an address, a new one (`deploy`), or if undefined, one that the signer deployed, otherwise a new one. */
 export type RegistryChoice = Address | "deploy" | undefined;
 
 export interface SettleOptions {
@@ -36,9 +36,9 @@ export interface SettleOptions {
   readonly signer: Address;
   readonly logger: Logger;
   readonly finality: FinalityPolicy;
-  /** Deploys a new one; resolves once a final block contains it. */
+  /** Deploys a new registry; resolves once a final block contains it. */
   readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
-  /** Deploys a remembered registry again that the chain lost. Only the key that deployed it can do that. */
+  /** Deploys again a remembered registry that the chain lost. Only the key that deployed it can do that. */
   readonly restore: (address: Address) => Promise<void>;
 }
 
@@ -75,7 +75,7 @@ async function remember(registryAddress: Address, { memory, chain }: SettleOptio
   });
 }
 
-/** The operator asks for it with `deploy`. Not on a chain below the index: it may catch up and have the registry then. */
+/** Deploys a lost registry again if the operator chose `deploy`, but not on a chain below the index: it may catch up and have the registry then. */
 async function restore(rpc: Rpc, address: Address, options: SettleOptions): Promise<void> {
   const indexed = (await options.memory.findIndexedBlock?.()) ?? -1;
   const head = await rpc.header("latest");
@@ -84,7 +84,7 @@ async function restore(rpc: Rpc, address: Address, options: SettleOptions): Prom
   await options.restore(address);
 }
 
-/** A remembered registry must not vanish in the next reorg. */
+/** Only a registry in a final block is remembered, since a reorg may remove others. @throws BrokerError 200205 if no final block has it. */
 async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOptions): Promise<void> {
   const head = await rpc.header("latest");
   const { number } = await finality.finalAt(head);

@@ -18,7 +18,7 @@ let provider: InterceptedProvider;
 let harness: EvmHarness;
 let ledger: EvmLedger;
 let used = 0;
-/** Signed transactions that were sent. A slow machine sends one again, which is no other. */
+/** Distinct signed transactions that were sent; on a slow machine one may be resent. */
 const sent = new Set<unknown>();
 
 beforeAll(async () => {
@@ -63,13 +63,13 @@ describe("concurrent opens", () => {
   test("share transactions, and each returns with its own block", async () => {
     const names = Array.from({ length: 250 }, (_, index) => `topic/${index}`);
     const answers = await Promise.all(names.map((name) => open(name)));
-    // A transaction has room for about 110 of them. A slow machine may send one before all have come.
+    // A transaction has room for about 110 topics. A slow machine may send one before all calls have arrived.
     expect(sent.size).toBeLessThanOrEqual(6);
     const entries = await entriesUpTo(Math.max(...answers.map(({ blockNumber }) => blockNumber)));
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(names);
   });
 
-  test("for the same topic are one operation", async () => {
+  test("of the same topic share one transaction", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => open("same")));
     expect(new Set(answers.map(({ blockNumber }) => blockNumber)).size).toBe(1);
     expect(sent.size).toBe(1);
@@ -87,7 +87,7 @@ describe("concurrent opens", () => {
     expect(sent.size).toBeLessThanOrEqual(6);
   });
 
-  test("are refused beyond the queue limit, and the others succeed", async () => {
+  test("are refused with 200300 while 10,000 wait, and accepted again once those aborted", async () => {
     const gone = new AbortController();
     const waiting = Array.from({ length: 10_000 }, () => open("waits", gone.signal));
     await expect(open("too many")).rejects.toMatchObject({ code: 200300 });
@@ -105,7 +105,7 @@ describe("concurrent opens", () => {
 });
 
 describe("a caller that aborts", () => {
-  test("before its transaction was sent gets that answer, and its topic is not opened", async () => {
+  test("before its transaction is sent gets 200202, and its topic is not opened", async () => {
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];
     gone.abort();
@@ -115,7 +115,7 @@ describe("a caller that aborts", () => {
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(["stays"]);
   });
 
-  test("after that gets an unknown fate, and the others get their answers", async () => {
+  test("after its transaction is sent gets 200201, and the other caller gets its answer", async () => {
     const release = provider.holdSends();
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];
@@ -161,7 +161,7 @@ test("opening an open topic succeeds, even if another account closes it before t
   expect(closings).toBe(1);
 });
 
-test("closing a topic that its owner reserves for others meanwhile is refused for that reason (100113)", async () => {
+test("closing a topic fails with 100113 if its owner reserves it for others meanwhile", async () => {
   const { stranger } = harness;
   const contract = { abi: topicRegistryAbi } as const;
   await stranger.open("reserved");
@@ -181,7 +181,7 @@ test("closing a topic that its owner reserves for others meanwhile is refused fo
 });
 
 test.each([2, 31, 32, 128])(
-  "the gas formula covers topics with names of %i bytes, and is not far off",
+  "the gas formula covers topics with names of %i bytes, with less than twice the gas that they use",
   async (bytes) => {
     let made = 0;
     for (const count of [1, 1, 10, 50]) {

@@ -8,7 +8,7 @@ import type { Inclusion } from "../write/transaction-state.ts";
 import { openCalldata, type Registry } from "./registry.ts";
 import { toBrokerError } from "../endpoint/rpc-failure.ts";
 
-/** Upper bound on the gas of one transaction; EIP-7825 allows 2^24. */
+/** Upper bound on the gas of one transaction that opens topics; EIP-7825 allows 2^24. */
 const gasMax = 16_000_000;
 /** Upper bound on callers that wait for their topic. */
 const openingsWaitingMax = 10_000;
@@ -46,8 +46,8 @@ export class TopicOpener {
 
   /**
    * Returns the block since which the topic is open.
-   * @throws BrokerError 100113 if it is closed and for other accounts; 200202 if aborted before it was sent; 200300 if too many wait; otherwise as the
-   * sender does.
+   * @throws BrokerError 100113 if the topic is closed and only other accounts may reopen it; 200202 if aborted before the send; 200300 if too many
+   * wait; otherwise as the sender does.
    */
   async open(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw notSent();
@@ -117,7 +117,7 @@ export class TopicOpener {
     }
   }
 
-  /** The registry reverts an `open` for a set that the sender has just left; then this asks for the reason. */
+  /** The registry reverts an `open` if the sender was just removed from the set; then `findWriters` throws that reason. */
   async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
     const { findWriters, send } = this.#options;
     const writers = await findWriters();
@@ -161,7 +161,7 @@ class Callers implements Disposable {
       else deferred.reject(new BrokerError("transactionTimeout"));
     };
     const { signal } = this.#listening;
-    setMaxListeners(0, signal); // one for each opening, which their number bounds
+    setMaxListeners(0, signal); // one per opening, at most `openingsWaitingMax`
     for (const opening of openings) opening.signal.addEventListener("abort", () => go(opening), { once: true, signal });
   }
 
@@ -175,5 +175,5 @@ class Callers implements Disposable {
 }
 
 function notSent(): BrokerError {
-  return new BrokerError("transactionFailed", { details: "given up before it was sent" });
+  return new BrokerError("transactionFailed", { details: "aborted before it was sent" });
 }

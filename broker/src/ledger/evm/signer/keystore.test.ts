@@ -88,7 +88,7 @@ describe("a keystore of version 3", () => {
     ],
     ["another version", { ...withPbkdf2, version: 1 }, password, /not a keystore that can be read/],
     [
-      "more memory than any honest one asks for",
+      "a key derivation that needs more than 1 GiB",
       { ...withScrypt, crypto: { ...withScrypt.crypto, kdfparams: { ...withScrypt.crypto.kdfparams, n: 2 ** 30 } } },
       password,
       /asks for more than \d+ bytes of memory/,

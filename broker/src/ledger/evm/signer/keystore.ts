@@ -9,7 +9,7 @@ const scryptBytesMax = 1_073_741_824;
 /** Upper bound on the rounds of PBKDF2. */
 const pbkdf2RoundsMax = 16_777_216;
 const keyBytes = 32;
-/** Margin for what OpenSSL counts beside the table and the lanes. */
+/** Margin in the memory limit, since OpenSSL counts more than the table and the lanes. */
 const scryptSpareBlocks = 64;
 
 const hexBytes = z
@@ -84,7 +84,7 @@ async function derive({ kdf, kdfparams }: Derivation, password: string, source: 
   if (maxmem > scryptBytesMax) {
     throw new Error(`The keystore ${source} asks for more than ${scryptBytesMax} bytes of memory.`);
   }
-  // OpenSSL enforces a bound of RFC 7914, section 6; clients that write `r` 1 ignore it.
+  // OpenSSL refuses `n` beyond the bound of RFC 7914, section 6, which keystores with `r` 1 exceed. Use another implementation for them.
   if (N >= 2 ** (16 * r)) return Buffer.from(await scryptAsync(password, salt, { N, r, p, dkLen: keyBytes, maxmem }));
   return new Promise((resolve, reject) => {
     scrypt(password, salt, keyBytes, { N, r, p, maxmem }, (error, key) =>

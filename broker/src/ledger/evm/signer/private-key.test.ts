@@ -4,7 +4,7 @@ import { parsePrivateKey } from "./private-key.ts";
 
 const digits = "AC0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
-test.each([digits, `0x${digits}`, `0X${digits}\n`, `  ${digits} \r\n`])("%j is a key", (text) => {
+test.each([digits, `0x${digits}`, `0X${digits}\n`, `  ${digits} \r\n`])("accepts %j", (text) => {
   expect(toHex(parsePrivateKey(text, "KEY"))).toBe(`0x${digits.toLowerCase()}`);
 });
 

@@ -13,7 +13,7 @@ import { Stranger } from "./stranger.ts";
 
 const pollMs = 10;
 
-/** The key of that name. */
+/** A key derived from a name. */
 export function testKey(name: string): Uint8Array {
   return portableKeccak256(Buffer.from(name));
 }
@@ -23,7 +23,7 @@ export interface EvmHarness extends LedgerHarness {
   createLedger(options?: Partial<EvmLedgerOptions>): EvmLedger;
 }
 
-/** Ledgers of one key, and a stranger with another; both keys must have a balance. */
+/** Creates ledgers with one key, and a stranger with another. Both keys must have a balance. */
 export function createEvmHarness(provider: EvmProvider, name: string): EvmHarness {
   const privateKey = testKey(name);
   const { address } = new Signer(privateKey);

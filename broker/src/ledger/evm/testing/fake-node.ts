@@ -13,10 +13,10 @@ interface FakeBlock {
   readonly marks: readonly number[];
 }
 
-/** A fake chain whose blocks each have a log that closes a topic, named by a mark. It answers like several nodes, some of which lag. */
+/** A fake chain. Each log closes a topic whose address is a number, the log's mark. The chain answers like several nodes, of which some lag. */
 export class FakeNode implements EvmProvider {
   readonly registry: Address;
-  /** Says of each request how many blocks the node is behind that answers it; of several together, one node is behind for all. */
+  /** How many blocks the node that answers a request lags. One node answers all requests of a `requestAll`. */
   behind: (method: string) => number = () => 0;
   #blocks: FakeBlock[] = [];
   #made = 0;
@@ -42,7 +42,7 @@ export class FakeNode implements EvmProvider {
     this.#blocks.push({ number, hash, parentHash, marks });
   }
 
-  /** Takes blocks back; answers what they held. */
+  /** Removes the blocks after `to`; returns their marks. */
   cutBack(to: number): readonly (readonly number[])[] {
     return this.#blocks.splice(to + 1).map(({ marks }) => marks);
   }
@@ -96,10 +96,10 @@ export class FakeNode implements EvmProvider {
   }
 }
 
-/** Root of the transactions of a block without any. */
+/** The transactionsRoot of a block without transactions. */
 const noTransactions = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
-/** By the yellow paper, with the bits counted from the right. */
+/** The bloom of the Yellow Paper, which counts bits from the right. */
 function bloomOf(items: readonly Hex[]): Hex {
   let bloom = 0n;
   for (const item of items) {

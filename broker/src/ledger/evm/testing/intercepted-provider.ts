@@ -8,11 +8,11 @@ export type Interceptor = (request: Request, pass: () => Promise<unknown>) => Pr
 
 export const passAll: Interceptor = async (_, pass) => pass();
 
-/** A network: requests go through `current`; notifications arrive unless it `isSilent`. */
+/** Passes requests through `current`, and notifications unless it `isSilent`. */
 export class InterceptedProvider implements EvmProvider {
   current: Interceptor = passAll;
   isSilent = false;
-  /** What a chain in this process hands over; an endpoint has none. */
+  /** Reads blocks of the embedded chain; undefined for an endpoint. */
   readBlocks?: NonNullable<EvmProvider["readBlocks"]>;
   readonly #provider: EvmProvider;
   readonly #listeners = new Map<(message: unknown) => void, (message: unknown) => void>();
@@ -50,12 +50,12 @@ export class InterceptedProvider implements EvmProvider {
   }
 }
 
-/** The endpoint was never reached. */
+/** The error of a request that did not reach the endpoint. */
 export function connectionRefused(): Error {
   return new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
 }
 
-/** The endpoint may have been reached: there was no answer. */
+/** The error of a request without an answer; the endpoint may have processed it. */
 export function connectionLost(): Error {
   return new TypeError("fetch failed");
 }

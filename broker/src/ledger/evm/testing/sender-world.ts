@@ -16,25 +16,25 @@ import { hashOf } from "./writer-world.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];
 
-/** A node with a pool, whose blocks are made by hand and hold no logs. */
+/** A node with a transaction pool. The test decides what block 1 contains; blocks have no logs. */
 export class PoolNode implements EvmProvider {
   readonly pool = new Set<Hex>();
-  /** Hashes of what block 1 holds. */
+  /** Hashes of the transactions in block 1. */
   readonly included = new Set<Hex>();
-  /** How many of what comes next go into block 1 at once. */
+  /** Upper bound on the sent transactions that go straight into block 1; further ones go into the pool. */
   includeMax = 0;
   /** Another transaction of the account, with its first nonce, in the newest final block. */
   foreign: { readonly hash: Hex; readonly from: Hex; readonly nonce: Hex } | undefined;
-  /** What it counts as executable of what waits; all unless said otherwise. */
+  /** How many transactions of the pool it counts as executable; all by default. */
   executable: () => number = () => this.pool.size;
-  /** Takes no nonce before its turn, as the embedded chain and some nodes. */
+  /** Whether it refuses a nonce before its turn, as the embedded chain and some nodes do. */
   isStrict = false;
-  /** Answers the hash also for what it has, as some nodes do. */
+  /** Whether it accepts known transactions as new, as some nodes do. */
   isForgiving = false;
   isAway = false;
-  /** What everything is refused with that it does not have. */
+  /** The error for every transaction that it does not know. */
   refusal: Error | undefined;
-  /** Called with each request before it is answered. */
+  /** Runs before each answer. */
   before: (method: string) => Promise<void> = async () => {};
   sends = 0;
 
@@ -124,7 +124,7 @@ export class SenderWorld {
     });
   }
 
-  /** Sends so many transactions, one after another. */
+  /** Sends `count` transactions, one after another. */
   async send(count: number, request: Partial<TransactionRequest> = {}): Promise<void> {
     for (let sent = 0; sent < count; sent += 1) {
       const whole = { ...noOp(this.signer.address), gas: 50_000, logsExpected: 1, ...request };
@@ -133,7 +133,7 @@ export class SenderWorld {
     }
   }
 
-  /** Time until it is so, in milliseconds. */
+  /** Time until the condition holds, in milliseconds of virtual time; at most ten minutes. */
   async timeUntil(isSo: () => boolean): Promise<number> {
     const since = this.clock.now();
     while (!isSo() && this.clock.now() - since < 600_000) await this.clock.advance(250);

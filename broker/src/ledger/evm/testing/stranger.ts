@@ -35,7 +35,7 @@ export class Stranger {
     await this.send(encodePublish(encoded), await this.#registry());
   }
 
-  /** Sends one transaction and waits until it is included; answers the contract that it created. */
+  /** Sends one transaction and waits until it is included; returns the address of the contract that it created. */
   async send(data: Uint8Array, to?: Hex): Promise<Address | undefined> {
     const chainId = await this.#rpc.chainId();
     const nonce = await this.#rpc.transactionCount(this.#signer.address, "pending");

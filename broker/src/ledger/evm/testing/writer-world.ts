@@ -45,7 +45,7 @@ export class TestJournal implements Journal {
   }
 }
 
-/** One anvil, one key, one journal and the network between, for the writer's tests. */
+/** One anvil, one key, one journal and a connection that the test can disturb, for the writer's tests. */
 export class WriterWorld {
   readonly provider: InterceptedProvider;
   readonly journal = new TestJournal();
@@ -133,7 +133,7 @@ export class WriterWorld {
     return this.#topicAddress;
   }
 
-  /** The events on the chain in their order, as anybody reads them; checks that the sequences have no gap. */
+  /** The topic's events on the chain, in order. @throws Error if their sequences have a gap. */
   async published(): Promise<string[]> {
     const events: string[] = [];
     const address = await this.topicAddress();
@@ -150,7 +150,7 @@ export class WriterWorld {
     return Number(await this.ask("eth_getTransactionCount", new Signer(this.privateKey).address, "latest"));
   }
 
-  /** A transaction with the ledger's key and the next nonce that is not in a block, which offers more than the ledger does. */
+  /** Signs a transaction with the ledger's key, the next nonce that no block has used, and higher fees than the ledger's. */
   async signForeign(): Promise<SignedTransaction> {
     const signer = new Signer(this.privateKey);
     const fees = { kind: "eip1559", maxFeePerGas: 900_000_000_000n, maxPriorityFeePerGas: 90_000_000_000n } as const;
@@ -191,7 +191,7 @@ export function hashOf(raw: Hex): Hash {
   return toHex(keccak256(fromHex(raw)));
 }
 
-/** Asks again until it is so; everything else goes on in between. */
+/** Repeats until the condition holds; other work runs in between. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -20,11 +20,14 @@ test.each([
   [2 ** 53 - 2, 2, { status: "committed", firstSequence: 2 ** 53 - 2, blockNumber: 7 }],
   [2 ** 53 - 1, 2, { status: "rejected", reason: "sequence-spent" }],
   [2 ** 60, 1, { status: "rejected", reason: "sequence-spent" }],
-])("%d, %d events", (firstSequence, count, outcome) => {
-  expect(toOutcome(published(firstSequence, count), 7)).toEqual(outcome);
-});
+])(
+  "commits a batch up to sequence 2^53 - 1 and rejects one beyond: first sequence %d, %d events",
+  (firstSequence, count, outcome) => {
+    expect(toOutcome(published(firstSequence, count), 7)).toEqual(outcome);
+  },
+);
 
-test("a rejected batch", () => {
+test("returns the contract's reason for a rejected batch", () => {
   const log: ContractLog = { ...place, kind: "batch-rejected", reason: "closed-topic" };
   expect(toOutcome(log, 7)).toEqual({ status: "rejected", reason: "closed-topic" });
 });

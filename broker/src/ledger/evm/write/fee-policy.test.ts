@@ -8,7 +8,7 @@ const gwei = 1_000_000_000n;
 const hash = `0x${"00".repeat(32)}` as const;
 const head = readHeader({ number: "0x1", hash, parentHash: hash, timestamp: "0x0", gasLimit: "0x1", logsBloom: "0x" });
 
-/** A policy that has heard of a gas price of 12 gwei, a tip of 2, and a block with this base fee. */
+/** A policy that knows a gas price of 12 gwei, a tip of 2 gwei, and a head with this base fee in wei. */
 async function policyOf(settings: Partial<FeeSettings>, baseFeePerGas: bigint | undefined): Promise<FeePolicy> {
   const answers = new Map([
     ["eth_gasPrice", "0x2cb417800"],
@@ -25,10 +25,10 @@ const dynamic = (max: bigint, tip: bigint) =>
   ({ kind: "eip1559", maxFeePerGas: max * gwei, maxPriorityFeePerGas: tip * gwei }) as const;
 const legacy = (price: bigint) => ({ kind: "legacy", gasPrice: price * gwei }) as const;
 
-describe("fees that are offered", () => {
+describe("offered fees", () => {
   test.each([
     ["auto with a base fee", {}, 10n, dynamic(22n, 2n)],
-    ["auto without", {}, undefined, legacy(12n)],
+    ["auto without a base fee", {}, undefined, legacy(12n)],
     ["eip1559", { mode: "eip1559" }, undefined, dynamic(2n, 2n)],
     ["legacy over a base fee", { mode: "legacy" }, 10n, legacy(12n)],
     ["legacy over a base fee above the gas price", { mode: "legacy" }, 40n, legacy(40n)],
@@ -43,19 +43,19 @@ describe("fees that are offered", () => {
 
   test.each([
     ["a quarter more", {}, 1n, dynamic(40n, 4n), dynamic(50n, 5n)],
-    ["at least what the chain asks now", {}, 100n, dynamic(40n, 1n), dynamic(202n, 2n)],
-    ["legacy", {}, undefined, legacy(20n), legacy(25n)],
+    ["at least the current price", {}, 100n, dynamic(40n, 1n), dynamic(202n, 2n)],
+    ["legacy, a quarter more", {}, undefined, legacy(20n), legacy(25n)],
     ["legacy, at least the gas price", {}, undefined, legacy(4n), legacy(12n)],
-    ["as far as the cap goes", { max: 46n * gwei }, 1n, dynamic(40n, 4n), dynamic(46n, 5n)],
-    ["nothing when the cap leaves too little to be taken", { max: 44n * gwei }, 1n, dynamic(40n, 4n), undefined],
-    ["nothing where gas is free", { mode: "zero" }, undefined, legacy(0n), undefined],
+    ["up to the cap", { max: 46n * gwei }, 1n, dynamic(40n, 4n), dynamic(46n, 5n)],
+    ["no replacement if the cap allows less than 13 % more", { max: 44n * gwei }, 1n, dynamic(40n, 4n), undefined],
+    ["no replacement if gas is free", { mode: "zero" }, undefined, legacy(0n), undefined],
   ] as const)("raised: %s", async (...[, settings, baseFee, old, raised]) => {
     const fees = await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei);
     expect(fees.raised(old)).toEqual(raised);
   });
 });
 
-/** A policy on virtual time, whose endpoint's gas price is `price` gwei, or is not answered. */
+/** A policy on virtual time. Its endpoint's gas price is `price` gwei; if that is undefined, the endpoint does not answer. */
 function startPolicy(mode: FeeSettings["mode"]) {
   const endpoint = { price: 12n as bigint | undefined, requests: 0 };
   const clock = new VirtualClock();

@@ -14,13 +14,14 @@ export interface FeeSettings {
 
 /** Age at which the endpoint's gas price and tip are read again when a new block arrives, in milliseconds. */
 const pricesAgeMsMax = 15_000;
-/** The base fee may rise by an eighth each block: twice of it lasts for five full blocks. */
+/** The base fee may rise by an eighth each block: twice the current one suffices for five full blocks. */
 const baseFeeFactor = 2n;
-/** Nodes replace a pending transaction only for a clearly higher price: geth demands a tenth more, others up to an eighth. */
+/** The price of a replacement, in percent of the old price. */
 const bumpPercent = 125n;
+/** The lowest such price that all nodes accept: geth demands a tenth more, others up to an eighth. */
 const enoughPercent = 113n;
 
-/** The price that a transaction offers, known without a request: each head has the base fee; gas price and tip are read again every few heads. */
+/** The price that a transaction offers, known without a request: each head has the base fee; gas price and tip are read again when they are old. */
 export class FeePolicy {
   readonly #rpc: Rpc;
   readonly #settings: FeeSettings;

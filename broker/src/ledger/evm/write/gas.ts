@@ -50,12 +50,12 @@ export function writersGas(accounts: number): number {
 
 /** Margin over the endpoint's estimate. */
 const estimateMargin = 1.2;
-/** Upper bound on the factor by which a chain charges more than the formula. */
+/** Upper bound on the factor by which a chain charges more gas than the formula. */
 const factorMax = 16;
 
 /**
  * Gas by formula: an estimate would cost a round trip per transaction, and the chain refunds unused gas. If a chain charges more than the
- * formula, the ledger asks it once and scales the formula for later transactions.
+ * formula, the ledger asks for one estimate and scales the formula for later transactions.
  */
 export class GasPolicy {
   #factor = 1;

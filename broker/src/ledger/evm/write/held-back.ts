@@ -5,11 +5,11 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { TransactionState } from "./transaction-state.ts";
 
-/** How long the endpoint may not count the first version as executable before another one is signed, in milliseconds. */
+/** How long the endpoint may not count the first version as executable; then another version is signed. In milliseconds. */
 const heldBackAfterMs = 3000;
-/** Factor on the wait for each further version. */
+/** Factor by which that time grows with each version. */
 const patienceFactor = 4;
-/** Versions of a held-back transaction, with the first. Some chains count no pending transaction, as if they held all back. */
+/** Upper bound on the versions of a held-back transaction, the first included: some chains never count pending transactions. */
 const heldBackVersionsMax = 3;
 
 export interface HeldBackOptions {
@@ -21,9 +21,9 @@ export interface HeldBackOptions {
 }
 
 /**
- * Whether another version of the next transaction in line is to be signed, because the endpoint knows the newest version and does not count it as
- * executable. Anvil's pool has a race, seen rarely, under load: it may file a transaction as not executable for ever, although the one before it is
- * in a block (foundry issue 10122). Anvil refuses the same transaction as known; only another one with that nonce helps.
+ * Whether the endpoint's pool holds back the next transaction in line: the endpoint knows the newest version, but does not count it as executable.
+ * Anvil's pool has a race, seen rarely under load: it may file a transaction as not executable for ever, although the previous one is in a block
+ * (foundry issue 10122). Anvil refuses the same transaction as known; only another version, with the same nonce, helps.
  */
 export async function isHeldBack(
   { nonce, variants, reach }: Pick<TransactionState, "nonce" | "variants" | "reach">,

@@ -55,7 +55,7 @@ export class InFlight {
     for (const hash of hashesOf(pending.state)) this.#byHash.set(hash, pending);
   }
 
-  /** Removes it from the place that it had as `signed`. */
+  /** Removes a transaction by its nonce and versions in `signed`, which its current state may have lost. */
   delete(pending: PendingTransaction, signed: Pick<TransactionState, "nonce" | "variants"> = pending.state): void {
     const { nonce } = signed;
     if (nonce !== undefined && this.#byNonce.get(nonce) === pending) this.#byNonce.delete(nonce);

@@ -29,7 +29,7 @@ export class JournalRecovery {
     return this.#bringingBack > 0;
   }
 
-  /** Resumes the transactions of an earlier run; returns the lowest nonce that is free by the journal. */
+  /** Resumes the transactions of an earlier run; returns the nonce after the highest in the journal. */
   async start(): Promise<number> {
     const { journal, clock, logger, adopt } = this.#options;
     const entries = (await journal?.list()) ?? [];
@@ -39,7 +39,7 @@ export class JournalRecovery {
     return (entries.at(-1)?.nonce ?? -1) + 1;
   }
 
-  /** Keeps the entry of a final transaction until its block is deep. */
+  /** Keeps the journal's entry of a final transaction for some blocks, in case a deep reorg removes the transaction. */
   keep(pending: PendingTransaction, blockNumber: number): void {
     const { nonce, variants, isRecovered } = pending.state;
     const what = this.#lost.has(pending) ? "that the chain lost is included again" : "of an earlier run is included";
@@ -49,19 +49,19 @@ export class JournalRecovery {
     this.#kept.keep({ nonce, blockNumber, bytes });
   }
 
-  /** Forgets transactions deep below a block. */
-  letGo(blockNumber: number): void {
-    const nonces = this.#kept.letGo(blockNumber);
+  /** Removes the entries of transactions deep below `blockNumber` from the journal. */
+  prune(blockNumber: number): void {
+    const nonces = this.#kept.prune(blockNumber);
     if (nonces.length > 0) void this.#forget(nonces);
   }
 
-  /** Resumes transactions of blocks after this one. */
+  /** Resumes the kept transactions of blocks after `blockNumber`, which the chain removed. */
   onReorganised(blockNumber: number): void {
     void this.#bringBack(this.#kept.takeAfter(blockNumber));
   }
 
   /** Resumes the kept transactions among these nonces; returns their nonces. */
-  takeUp(nonces: readonly number[]): readonly number[] {
+  resume(nonces: readonly number[]): readonly number[] {
     const kept = this.#kept.takeNonces(new Set(nonces));
     void this.#bringBack(kept);
     return kept;

@@ -86,7 +86,7 @@ export class JournalWriter {
 
   async #run(): Promise<void> {
     const { journal, groupId, sender } = this.#options;
-    await Promise.resolve(); // Changes of the same turn go into one write.
+    await Promise.resolve(); // Changes of the same turn of the event loop go into one write.
     for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
       try {
         if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);

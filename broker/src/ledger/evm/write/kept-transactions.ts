@@ -1,4 +1,4 @@
-/** Blocks for which the journal keeps an included transaction, in case a deep reorg removes it. */
+/** For how many blocks the journal keeps an included transaction, in case a deep reorg removes it. */
 const keptBlocksMax = 64;
 /** Upper bound on the bytes of those transactions. */
 const keptBytesMax = 67_108_864;
@@ -25,8 +25,8 @@ export class KeptTransactions {
     return this.#kept.some((kept) => kept.nonce === nonce);
   }
 
-  /** Removes those that are deep below `blockNumber`, or too many; returns their nonces. */
-  letGo(blockNumber: number): readonly number[] {
+  /** Removes the oldest ones if enough of them are deep below `blockNumber` or exceed the bound on bytes; returns their nonces. */
+  prune(blockNumber: number): readonly number[] {
     let bytes = this.#bytes;
     let count = 0;
     for (const kept of this.#kept) {

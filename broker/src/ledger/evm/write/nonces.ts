@@ -9,32 +9,32 @@ export class Nonces {
     return this.#isKnown;
   }
 
-  /** The next nonce; undefined if the chain must be asked. */
+  /** Takes the next nonce; undefined if the chain must be asked first. */
   take(): number | undefined {
     if (!this.#isKnown) return undefined;
     this.#next += 1;
     return this.#next - 1;
   }
 
-  /** Returns an unused nonce. False if later ones are in use. */
+  /** Takes back an unused nonce; false if later ones are in use. */
   giveBack(nonce: number): boolean {
     if (this.#next !== nonce + 1) return false;
     this.#next = nonce;
     return true;
   }
 
-  /** Takes the chain's count, with its pool. It never lowers the next nonce. */
+  /** Call it with the chain's transaction count, pending ones included. It never lowers the next nonce. */
   onCount(count: number): void {
     this.atLeast(count);
     this.#isKnown = true;
   }
 
-  /** `nonce` is the lowest free one. */
+  /** Call it when every nonce below `nonce` is used. */
   atLeast(nonce: number): void {
     this.#next = Math.max(this.#next, nonce);
   }
 
-  /** Makes the chain be asked again: somebody else may have used nonces, or the chain is unreachable. */
+  /** Requires a new count from the chain: somebody else may have used nonces, or the chain is unreachable. */
   doubt(): void {
     this.#isKnown = false;
   }

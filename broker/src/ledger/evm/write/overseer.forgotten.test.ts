@@ -7,7 +7,7 @@ const longMs = 30_000;
 /** Longest time between two checks of a waiting transaction. */
 const lookMsMax = 8000;
 
-/** Transactions: the first are in a block that is not final, the others have waited for long. */
+/** Sends `seen` transactions, which get into a block that is not final, and `count` others, which wait in the pool for long. */
 async function startWithWaiting(count: number, { seen = 0, isForgiving = false } = {}): Promise<SenderWorld> {
   const world = new SenderWorld();
   world.node.includeMax = seen;
@@ -26,15 +26,18 @@ test.each([
   { forgotten: 256, seen: 0, backMsMax: 3000 },
   { forgotten: 100, seen: 400, backMsMax: 5000 },
   { forgotten: 256, seen: 600, backMsMax: lookMsMax },
-])("$forgotten that a node has forgotten are sent again together, with $seen others seen", async (given) => {
-  const world = await startWithWaiting(given.forgotten, given);
-  const { node } = world;
-  node.pool.clear();
-  expect(await world.timeUntil(() => node.pool.size === given.forgotten)).toBeLessThanOrEqual(given.backMsMax);
-});
+])(
+  "resends $forgotten forgotten transactions within $backMsMax ms, while $seen others are in a block",
+  async (given) => {
+    const world = await startWithWaiting(given.forgotten, given);
+    const { node } = world;
+    node.pool.clear();
+    expect(await world.timeUntil(() => node.pool.size === given.forgotten)).toBeLessThanOrEqual(given.backMsMax);
+  },
+);
 
 test.each([1, 20])(
-  "%i that a node has forgotten while it was away are sent again soon after it is back",
+  "resends %i transactions that a node lost during an outage within 2 s of its return",
   async (count) => {
     const world = await startWithWaiting(count);
     const { node, clock } = world;
@@ -47,7 +50,7 @@ test.each([1, 20])(
 );
 
 test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-  "soon resends transactions that a node lost during an outage, also behind included ones, %i s later",
+  "resends transactions lost in an outage of 30 + %i s within 2 s, even after one of them was included",
   async (seconds) => {
     const world = await startWithWaiting(21);
     const { node, clock } = world;
@@ -68,7 +71,7 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7])(
 );
 
 test.each([0, 2, 4, 6])(
-  "resends all transactions without an answer together once the node answers, %i s later",
+  "resends all unanswered transactions within 2 s after an outage of 30 + %i s",
   async (seconds) => {
     const world = new SenderWorld();
     const { node, clock } = world;
@@ -77,22 +80,25 @@ test.each([0, 2, 4, 6])(
     await world.send(1);
     await clock.advance(1500);
     node.isAway = true;
-    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // The ledger signs no transaction after one without an answer.
+    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // At once, because the ledger signs nothing more after one got no answer.
     await clock.advance(longMs + seconds * 1000);
     node.isAway = false;
     expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
   },
 );
 
-test.each([16, 256])("sends %i transactions no more often to a node that accepts known ones as new", async (count) => {
-  const { node, clock } = await startWithWaiting(count, { isForgiving: true });
-  node.sends = 0;
-  await clock.advance(2 * lookMsMax);
-  expect(node.sends).toBeGreaterThanOrEqual(count);
-  expect(node.sends).toBeLessThanOrEqual(4 * count);
-});
+test.each([16, 256])(
+  "does not resend %i transactions more often if the node accepts known ones as new",
+  async (count) => {
+    const { node, clock } = await startWithWaiting(count, { isForgiving: true });
+    node.sends = 0;
+    await clock.advance(2 * lookMsMax);
+    expect(node.sends).toBeGreaterThanOrEqual(count);
+    expect(node.sends).toBeLessThanOrEqual(4 * count);
+  },
+);
 
-test("resends a transaction refused for a nonce gap as soon as the gap is filled", async () => {
+test("resends transactions refused for a nonce gap as soon as the gap is filled", async () => {
   const world = new SenderWorld();
   const { node, clock } = world;
   node.isStrict = true;
@@ -109,7 +115,7 @@ test("resends a transaction refused for a nonce gap as soon as the gap is filled
   expect(clock.now() - since).toBeLessThanOrEqual(lookMsMax);
 });
 
-test("resends transactions that a reorg removed, however many wait behind them", async () => {
+test("resends a transaction that a reorg removed within 8 s, even if 200 later ones wait", async () => {
   const world = new SenderWorld({ journal: new TestJournal() });
   const { node, clock, sender } = world;
   node.isForgiving = true;

@@ -7,8 +7,8 @@ import { TestJournal } from "../testing/writer-world.ts";
 const longMs = 600_000;
 const blockGas = 1_000_000;
 
-/** What the pool holds of one transaction, a form each. */
-function formsOf({
+/** Gas, price and data of each version in the pool. */
+function versionsOf({
   node,
 }: SenderWorld): readonly { readonly gas: number; readonly price: number; readonly data: string }[] {
   return [...node.pool].map((raw) => {
@@ -29,7 +29,7 @@ test.each(["zero", "legacy"] as const)(
   },
 );
 
-test("signs few versions if the node does not count waiting transactions", async () => {
+test("signs at most three versions of the first of three transactions if the node never counts it as executable", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   world.node.executable = () => 0;
   await world.send(3);
@@ -44,7 +44,7 @@ test("does not sign again a transaction that the node counts as executable", asy
   expect(world.node.pool.size).toBe(3);
 });
 
-test("a transaction that the pool holds back behind a block that is not final succeeds", async () => {
+test("signs another version of a held-back transaction though the previous one is in a block that is not final", async () => {
   const world = new SenderWorld();
   world.node.includeMax = 1;
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
@@ -52,7 +52,7 @@ test("a transaction that the pool holds back behind a block that is not final su
   expect(await world.timeUntil(() => world.node.pool.size === 2)).toBeLessThan(20_000);
 });
 
-test("overlapping checks of a slow endpoint sign one version", async () => {
+test("signs one further version, even if checks of a slow endpoint overlap", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
   world.node.before = async () => new Promise((resolve) => void world.clock.after(4000, resolve));
@@ -61,14 +61,14 @@ test("overlapping checks of a slow endpoint sign one version", async () => {
   expect(world.node.pool.size).toBe(2);
 });
 
-test("a transaction with the gas of a whole block never gets more gas and is not given up", async () => {
+test("never raises the gas of a transaction that has the gas of a whole block, and does not give it up", async () => {
   const world = new SenderWorld({ deadlineMs: 2000 });
   world.node.executable = () => 0;
   await world.send(1, { gas: blockGas, data: new Uint8Array(100).fill(7) });
   await world.clock.advance(longMs);
-  const forms = formsOf(world);
-  expect(forms.length).toBeGreaterThan(1);
-  for (const { gas, data } of forms) {
+  const versions = versionsOf(world);
+  expect(versions.length).toBeGreaterThan(1);
+  for (const { gas, data } of versions) {
     expect(gas).toBeLessThanOrEqual(blockGas);
     expect(data).toHaveLength(2 + 200);
   }
@@ -113,7 +113,7 @@ test.each(["zero", "legacy"] as const)(
   },
 );
 
-test("signs no further version of a transaction that loses its nonce during preparation", async () => {
+test("signs no further version of a transaction that loses its nonce while the gas price is read", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   const { node, clock, sender, signer } = world;
   const asked = createDeferred<void>();

@@ -14,20 +14,20 @@ import { type Fate, findFate } from "./transaction-fate.ts";
 import type { TransactionEvent } from "./transaction-transition.ts";
 import type { Transmitter } from "./transmitter.ts";
 
-/** Age at which a transaction without any sign of it is checked by its receipt, and resent if there is none, in milliseconds. */
+/** Age at which a transaction that is in no known block is checked by its receipt, and resent if it has none, in milliseconds. */
 const lookUpAfterMs = 1000;
 /** Upper bound on the pause between two checks of one transaction, in milliseconds; the pause grows with its age. */
 const lookUpPauseMsMax = 8000;
-/** The same while the journal lacks the transaction, which is then not sent: the database may be back any time. */
+/** Upper bound on the pause between two checks of a transaction that the journal lacks, in milliseconds: the database may be back any time. */
 const journalPauseMsMax = 1000;
 const tickMs = 250;
-/** Concurrent checks. */
+/** Upper bound on concurrent checks of transactions. */
 const lookUpsMax = 32;
-/** Signed versions of one transaction. */
+/** Upper bound on the signed versions of one transaction. */
 const variantsMax = 32;
-/** Nonces that are filled at once. */
+/** Upper bound on the missing nonces that are filled at once. */
 const gapMax = 64;
-/** A call passes on 63 of 64 parts of its gas, so a transaction that ran out of gas has used nearly all of it. */
+/** A call passes on at most 63/64 of its gas (EIP-150), so a transaction that ran out of gas has used nearly all of it. */
 const usedUp = 0.95;
 
 export interface OverseerOptions {
@@ -42,7 +42,7 @@ export interface OverseerOptions {
   readonly transmitter: Transmitter;
   readonly head: () => number;
   readonly readUpTo: () => number;
-  /** Whether a block up to there is on the chain that was read. */
+  /** Whether a block up to `readUpTo` is on the branch that was read. */
   readonly isRead: (block: BlockRef) => Promise<boolean>;
   readonly onOverdue: () => void;
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
@@ -57,14 +57,14 @@ export class Overseer {
   #lookUps = 0;
   /** Transactions to check as soon as fewer checks run. */
   readonly #waiting = new Set<PendingTransaction>();
-  /** Transactions whose check runs; an endpoint may be slow. */
+  /** Transactions that are being checked; a slow endpoint may take longer than the pause between checks. */
   readonly #asked = new Set<PendingTransaction>();
   /** Transactions whose long wait was logged. */
   readonly #reported = new WeakSet<PendingTransaction>();
   #isStopped = false;
   /** The lowest unseen nonce at the last tick. */
   #nextNonce: number | undefined;
-  /** When a forgetful node last made it check all transactions. */
+  /** When a node that lost a transaction last caused a check of all, on the monotonic clock. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
   #isMissingStateReported = false;
   /** Why the last check failed; the same reason is logged once. */
@@ -177,7 +177,7 @@ export class Overseer {
     }
   }
 
-  /** Checks the next in line soon, however old it is: nothing behind it is included before it. */
+  /** Checks the next transaction in line soon, however old it is: the chain includes no later nonce before it. */
   #hasten(): void {
     const { inFlight } = this.#options;
     const nonce = inFlight.lowestUnseenNonce();
@@ -226,7 +226,7 @@ export class Overseer {
     }
   }
 
-  /** The endpoint may be back any time: check the next in line soon. The same reason is logged once. */
+  /** The endpoint may be back any time: check the next transaction in line soon. The same reason is logged once. */
   #onUnread(pending: PendingTransaction, error: unknown): void {
     const { clock, inFlight, logger } = this.#options;
     const { nonce } = pending.state;
@@ -250,7 +250,7 @@ export class Overseer {
     return receipt.logs.flatMap((log) => parseLog(log, this.#options.registry) ?? []);
   }
 
-  /** The endpoint may have lost it. If its fee cannot be raised, resend it as it is: nothing behind it is included before it. */
+  /** The endpoint may have lost the transaction. Resend it, with a higher fee if it is stuck: the chain includes no later nonce before it. */
   async #onAbsent(pending: PendingTransaction, count: number | undefined): Promise<void> {
     const { inFlight, transmitter } = this.#options;
     const { nonce, isDone, variants } = pending.state;
@@ -278,14 +278,14 @@ export class Overseer {
     );
   }
 
-  /** Raises the fee; where that is not possible, changes the gas: it has to be another transaction. */
+  /** Raises the fee or, if that is not possible, changes the gas: only a different transaction helps. */
   async #offerAnother(pending: PendingTransaction): Promise<void> {
     const { logger, dispatch, transmitter } = this.#options;
     const { nonce, variants } = pending.state;
     const [newest] = variants;
     logger.info("transaction held back by the endpoint's pool, signing another version", { nonce });
     if (newest === undefined || (await this.offerMore(pending))) return;
-    // Meanwhile it may be included, or have lost its nonce to another transaction.
+    // The transaction may be included meanwhile, or have lost its nonce to another one.
     if (newest !== pending.state.variants[0] || !this.#maySign(pending)) return;
     dispatch(pending, { kind: "held-back" });
     await transmitter.sign(pending, newest.fees)?.catch(() => {}); // The journal writer logs it.
@@ -305,7 +305,7 @@ export class Overseer {
     this.#options.onGap(Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index));
   }
 
-  /** It waits long while blocks are produced, and is the next in line or offers too little. */
+  /** Whether it has waited long while the chain made blocks, and is the next in line or offers too little. */
   #isStuck({ state: { variants } }: PendingTransaction, isNext: boolean): boolean {
     const { clock, feeBumpAfterMs, head, fees } = this.#options;
     const [newest] = variants;

@@ -3,7 +3,7 @@ import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import type { Inclusion, TransactionState, TransactionTooLarge } from "./transaction-state.ts";
 import { type Effect, type TransactionEvent, transition } from "./transaction-transition.ts";
 
-/** Its caller's call, in milliseconds of the monotonic clock. */
+/** When a transaction was requested, and when it is checked, in milliseconds of the monotonic clock. */
 export interface PendingPlace {
   readonly at: number;
   /** Its position among the calls; 0 if an earlier process sent it. */
@@ -18,7 +18,7 @@ export interface PendingPlace {
 export class PendingTransaction {
   readonly at: number;
   readonly order: number;
-  /** When to ask for its receipt if nothing is heard of it until then. */
+  /** When to ask for its receipt unless its logs arrive earlier. */
   lookUpAt: number;
   /** Ends the deadline and the abort listener. */
   release: () => void = () => {};
@@ -40,7 +40,7 @@ export class PendingTransaction {
     return this.#outcome.promise;
   }
 
-  /** Moves to the next state; returns what remains to be done. */
+  /** Moves to the next state; returns the effects to perform. */
   apply(event: TransactionEvent): readonly Effect[] {
     const { state, effects } = transition(this.#state, event);
     this.#state = state;

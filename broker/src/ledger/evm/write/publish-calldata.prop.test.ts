@@ -20,7 +20,7 @@ function toArguments({ address, count, eventsRoot, events }: EncodedBatch) {
   return { topic: address, count, eventsRoot: toHex(eventsRoot), events: toHex(events) };
 }
 
-test("publish calldata equals viem's encoding", () => {
+test("calldata of publish and publishAll equals viem's encoding", () => {
   fc.assert(
     fc.property(batches, (list) => {
       const args = [list.map(toArguments)] as const;
@@ -32,7 +32,7 @@ test("publish calldata equals viem's encoding", () => {
   );
 });
 
-test("the calldata that opens topics first equals viem's encoding", () => {
+test("calldata of openAndPublish equals viem's encoding", () => {
   const names = fc.array(fc.string({ unit: "binary", maxLength: 80 }), { maxLength: 4 });
   fc.assert(
     fc.property(batches, names, fc.nat(2 ** 32 - 1), (list, opened, writers) => {

@@ -18,7 +18,7 @@ const tupleWords = 5;
 const eventsOffset = 4 * word;
 const addressBytes = 20;
 
-/** The registry's function for batches that it decides about one by one, and the one for all or none. */
+/** `publish` decides about each batch by itself; `publishAll` accepts all batches or none. */
 export type PublishFunction = "publish" | "publishAll";
 
 const publishSelectors = { publish: selectorOf("publish"), publishAll: selectorOf("publishAll") };

@@ -7,7 +7,7 @@ import type { TransactionRequest } from "./transaction-state.ts";
 export interface PublishOrdersOptions {
   readonly verifier: Pick<BatchVerifier, "rootOf">;
   readonly gas: Pick<GasPolicy, "forPublish">;
-  /** Whether the registry can publish all batches or none; those of an earlier version cannot. */
+  /** Whether the registry has `publishAll`; registries of an earlier version lack it. */
   readonly publishesAll: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface PublishOrder {
 
 const noRoot = new Uint8Array(32);
 
-/** Writes the transactions that publish; one that opens topics too is another call of the registry. */
+/** Builds the transactions that publish batches and, if necessary, open their topics first. */
 export class PublishOrders {
   readonly #options: PublishOrdersOptions;
 
@@ -34,7 +34,7 @@ export class PublishOrders {
     for (const { topic, opening } of batches) {
       if (opening === undefined) continue;
       names.push(topic);
-      ({ writers } = opening); // A set that was replaced meanwhile is in the earlier ones.
+      ({ writers } = opening); // The last one counts: earlier openings may name a set that was replaced meanwhile.
     }
     const isOpening = names.length > 0;
     const mayRevert = isWhole && !isOpening && this.#options.publishesAll;

@@ -32,7 +32,7 @@ interface ParsedVariant {
 
 function parseVariant({ hash, raw }: SignedVariant, signedAt: number): ParsedVariant {
   const { to, data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(raw));
-  if (to === undefined || to === null) throw new Error(`the journal's transaction ${hash} has no receiver`);
+  if (to === undefined || to === null) throw new Error(`the journal's transaction ${hash} has no recipient`);
   const fees: Fees =
     prices.type === "eip1559"
       ? {

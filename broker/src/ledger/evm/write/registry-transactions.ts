@@ -18,7 +18,7 @@ export class RegistryTransactions {
     this.#options = options;
   }
 
-  /** Publishes batches, which write `logsExpected` logs. Undefined if the chain accepts no transaction of that size. @throws BrokerError. */
+  /** Publishes batches. Undefined if the chain accepts no transaction of that size. @throws BrokerError. */
   async publish(request: Omit<TransactionRequest, "to">, signal: AbortSignal): Promise<Inclusion | undefined> {
     const { registry, sender, room } = this.#options;
     if (request.gas > room.blockGas) return undefined;

@@ -4,7 +4,7 @@ import type { InFlight } from "./in-flight.ts";
 import type { JournalRecovery } from "./journal-recovery.ts";
 import type { TransactionQueue } from "./transaction-queue.ts";
 
-/** Wait between two checks of the open transactions, in milliseconds. */
+/** Pause between two checks of the open transactions, in milliseconds. */
 const lookMs = 50;
 
 export interface SettlementOptions {
@@ -22,7 +22,7 @@ export class Settlement {
     this.#options = options;
   }
 
-  /** True once each transaction asked for before the call is final or can never be included; false if `signal` aborts first. */
+  /** True once each transaction requested before the call is final or can never be included; false if `signal` aborts first. */
   async wait(signal: AbortSignal): Promise<boolean> {
     const { queue, inFlight, recovery, clock } = this.#options;
     while (recovery.isBringingBack && !signal.aborted) await pause(clock, lookMs, signal);

@@ -14,15 +14,15 @@ const branch: Hash = `0x${"0b".repeat(32)}`;
 
 interface Endpoint {
   readonly receipt?: unknown;
-  /** The first block whose count is beyond the nonce. */
+  /** The first block at which the account's transaction count exceeds the nonce. */
   readonly usedFrom: number;
-  /** By block number, the transaction with the nonce. */
+  /** The transaction with the nonce, by block number. */
   readonly blocks?: Readonly<Record<number, Hash>>;
-  /** What counting fails with. */
+  /** The error of eth_getTransactionCount. */
   readonly failure?: Error;
 }
 
-/** An endpoint that knows of no receipt: it lags behind, or has not finished the block that it counts. */
+/** By default an endpoint without the receipt: it lags behind, or has not finished the block that it counts. */
 function endpoint({ usedFrom, blocks = {}, receipt = null, failure }: Endpoint): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
@@ -45,28 +45,31 @@ function fateAt(options: Endpoint): Promise<Fate> {
 }
 
 describe("a transaction without a receipt", () => {
-  test("whose nonce is not used is absent", async () => {
+  test("is absent if its nonce is not used", async () => {
     expect(await fateAt({ usedFrom: readUpTo + 1 })).toEqual({ kind: "absent", count: nonce });
   });
 
-  test("is absent also where the node has no state of the newest final block: it can be sent again", async () => {
+  test("is absent if the node has no state of the newest final block", async () => {
     const failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
     expect(await fateAt({ usedFrom: 0, failure })).toEqual({ kind: "absent", count: undefined });
   });
 
-  test("is not known to be absent by a node that does not answer", async () => {
+  test("causes an RpcFailure if the node does not answer", async () => {
     await expect(fateAt({ usedFrom: 0, failure: connectionLost() })).rejects.toMatchObject({ kind: "connection" });
   });
 
-  test.each([0, 1, 2, 50, 96, 99, 100])("whose nonce another one used, in block %d, was replaced", async (block) => {
-    expect(await fateAt({ usedFrom: block, blocks: { [block]: theirs } })).toEqual({ kind: "replaced" });
-  });
+  test.each([0, 1, 2, 50, 96, 99, 100])(
+    "is replaced if another transaction used its nonce in block %d",
+    async (block) => {
+      expect(await fateAt({ usedFrom: block, blocks: { [block]: theirs } })).toEqual({ kind: "replaced" });
+    },
+  );
 
-  test.each([0, 63, 99, 100])("that is in block %d does not count as replaced", async (block) => {
+  test.each([0, 63, 99, 100])("is absent, not replaced, if block %d contains it", async (block) => {
     expect(await fateAt({ usedFrom: block, blocks: { [block]: ours } })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 
-  test("whose nonce is counted but found in no block does not count as replaced", async () => {
+  test("is absent, not replaced, if its nonce is counted but no block contains a transaction with it", async () => {
     expect(await fateAt({ usedFrom: readUpTo })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 });
@@ -74,18 +77,18 @@ describe("a transaction without a receipt", () => {
 describe("a transaction with a receipt", () => {
   const receipt = { blockNumber: "0x64", blockHash: ours, status: "0x1", gasUsed: "0x1", logs: [] };
 
-  test("of a block that was read is included", async () => {
+  test("is included if its block was read", async () => {
     expect(await fateAt({ usedFrom: readUpTo, receipt })).toMatchObject({ kind: "included" });
   });
 
-  test("of a block that is not read yet is seen", async () => {
+  test("is seen if its block is not read yet", async () => {
     expect(await fateAt({ usedFrom: 999, receipt: { ...receipt, blockNumber: "0x65" } })).toEqual({
       kind: "seen",
       blockNumber: 101,
     });
   });
 
-  test.each(["0x1", "0x0"])("of a block on another branch is neither included nor reverted", async (status) => {
+  test.each(["0x1", "0x0"])("is absent if its block is on another branch, status %s", async (status) => {
     const other = { ...receipt, status, blockHash: branch };
     expect(await fateAt({ usedFrom: readUpTo + 1, receipt: other })).toEqual({ kind: "absent", count: nonce });
   });

@@ -12,7 +12,7 @@ export type Fate =
   | { readonly kind: "seen"; readonly blockNumber: number }
   /** A final block contains another transaction with its nonce, so it is never included. */
   | { readonly kind: "replaced" }
-  /** No block contains it. `count` is the number of final transactions of the key; undefined if the node has no state of that block. */
+  /** No block contains it. `count` is the account's number of final transactions; undefined if the node lacks the state of the final block. */
   | { readonly kind: "absent"; readonly count: number | undefined };
 
 export interface FateOptions {
@@ -20,7 +20,7 @@ export interface FateOptions {
   readonly sender: Address;
   /** The newest final block that was read. */
   readonly readUpTo: () => number;
-  /** Whether a block up to there is on the chain that was read. */
+  /** Whether a block up to `readUpTo` is on the branch that was read. */
   readonly isRead: (block: BlockRef) => Promise<boolean>;
 }
 

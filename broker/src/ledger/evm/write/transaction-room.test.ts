@@ -24,7 +24,7 @@ describe("the room for events in a transaction", () => {
   });
 
   test.each([1_000_000, 5_000_000, 10_000_000, 30_000_000])(
-    "holds no more topics than a block of %i gas",
+    "holds no more topics than fit into a block of %i gas",
     (gasLimit) => {
       const room = new TransactionRoom(configured);
       room.onHead(gasLimit);
@@ -38,7 +38,7 @@ describe("the room for events in a transaction", () => {
     },
   );
 
-  test("is halved by a refusal of several events, shrinks to less than one that was refused alone, and never vanishes", () => {
+  test("halves if several events are refused, shrinks below a single refused event, and stays at least 1,024 bytes", () => {
     const room = new TransactionRoom(configured);
     room.onTooLarge([batchOf(60_000, 10), batchOf(20_000, 1)]);
     expect(room.limits.bytesPerTransactionMax).toBe(40_112);
@@ -51,13 +51,13 @@ describe("the room for events in a transaction", () => {
   });
 });
 
-test("the room for one topic is not halved down because a thousand topics had too little room", () => {
+test("a refusal of 1,000 topics with small events leaves most of the room, since their overhead counts", () => {
   const room = new TransactionRoom({ ...configured, bytesPerTransactionMax: 120_000 });
   room.onTooLarge(Array.from({ length: 1000 }, () => batchOf(8, 1)));
   expect(room.limits.bytesPerTransactionMax).toBeGreaterThan(100_000);
 });
 
-test("gas follows a chain that charges more than the formula, with head room", () => {
+test("GasPolicy adapts to a chain that charges more than the formula, with a margin", () => {
   const gas = new GasPolicy();
   const formula = gas.forPublish(1000, 1);
   const needed = gas.onShort(formula, formula * 2);

@@ -2,9 +2,9 @@ import type { LedgerLimits } from "../../../ports/ledger.ts";
 import { publishGas } from "./gas.ts";
 import type { EncodedBatch } from "./publish-calldata.ts";
 
-/** Bytes of calldata beside the events of one batch, with those of `publish` itself. */
+/** Bytes of calldata of a `publish` with one batch, without the events. */
 const calldataOverheadBytes = 320;
-/** Bytes of calldata beside the events of each further batch. */
+/** Bytes of calldata that each further batch adds to its events. */
 const batchOverheadBytes = 224;
 /** Lower bound on a transaction's encoded events, in bytes, however little an endpoint accepts. */
 const bytesMin = 1024;
@@ -62,7 +62,7 @@ export class TransactionRoom {
       Math.min(bytesMin, this.#configured.bytesPerTransactionMax),
       Math.min(this.#bytesTaken, this.#bytesByGas),
     );
-    // Gas grows at most linearly: if all bytes fit in one topic, and so many empty topics fit, every mix in between fits.
+    // Gas is convex in bytes and topics: if all bytes fit in one topic, and `topicsByGas` empty topics fit, every mix in between fits.
     const byGas = Math.ceil(bytesPerTransactionMax / Math.max(1, this.#topicsByGas - 1));
     const bytesPerTopic = Math.max(batchOverheadBytes, byGas);
     this.#limits = { ...this.#configured, bytesPerTransactionMax, bytesPerTopic };

@@ -32,7 +32,7 @@ import { Transmitter } from "./transmitter.ts";
 /** How long an endpoint is retried before transactions that it certainly lacks are withdrawn, in milliseconds. */
 const reachWithinMs = 5000;
 const retryMs = 200;
-/** Signed transactions that no known block contains; further ones wait. */
+/** Upper bound on the signed transactions that no known block contains; further ones wait. */
 const inFlightMax = 256;
 
 export interface TransactionSenderOptions {
@@ -54,15 +54,15 @@ export interface TransactionSenderOptions {
   readonly head: () => number;
   /** The newest block whose logs `onRound` received. */
   readonly readUpTo: () => number;
-  /** Whether a block up to there is on the chain that was read. */
+  /** Whether a block up to `readUpTo` is on the branch that was read. */
   readonly isRead: (block: BlockRef) => Promise<boolean>;
   /** Called when a new block is likely. */
   readonly onSent: () => void;
   /** Called when a new block is overdue. */
   readonly onOverdue: () => void;
-  /** Gas for a transaction that had too little. */
+  /** Estimates the gas of a transaction that had too little. */
   readonly estimateGas: (request: TransactionRequest) => Promise<number>;
-  /** The error for a caller whose transaction no endpoint took. */
+  /** The error for a caller whose transaction no endpoint accepted. */
   readonly unreachable: () => BrokerError;
   /** Whether a nonce that the chain lacks must stay free for the registry's deployment. */
   readonly isKept: (nonce: number) => boolean;
@@ -96,7 +96,7 @@ export class TransactionSender {
   #isStopped = false;
   #isEnded = false;
 
-  /** Transactions that are not final yet, and those that wait for their turn. */
+  /** Number of transactions that are not final yet, including those that wait for a nonce. */
   get underWay(): number {
     return this.#inFlight.size + this.#queue.all().length;
   }
@@ -136,7 +136,7 @@ export class TransactionSender {
   /** @throws TransactionTooLarge, or BrokerError 200202, 200201, 200205 as the Ledger port says. */
   async send(request: TransactionRequest, signal: AbortSignal): Promise<Inclusion> {
     if (this.#isStopped) throw new BrokerError("chainUnreachable", { details: "the ledger is stopped" });
-    if (signal.aborted) throw new BrokerError("transactionFailed", { details: "given up before it was sent" });
+    if (signal.aborted) throw new BrokerError("transactionFailed", { details: "aborted before it was sent" });
     const pending = this.#create(newTransaction(this.#options.signer.address, request));
     const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, () => this.#expire(pending));
     this.#abortListeners.add(signal, pending);
@@ -149,10 +149,10 @@ export class TransactionSender {
     return pending.outcome;
   }
 
-  /** Takes what new blocks say about our transactions. */
+  /** Call it with the logs of new final blocks. */
   onRound(round: Pick<Round, "logs">): void {
     this.#overseer.onRound(round);
-    this.#recovery.letGo(this.#options.readUpTo());
+    this.#recovery.prune(this.#options.readUpTo());
   }
 
   /** Blocks after `blockNumber` are no longer on the chain; their transactions are resent unless the new branch has them. */
@@ -245,7 +245,7 @@ export class TransactionSender {
     await written?.catch(() => {}); // The journal writer logs it.
   }
 
-  /** Retries while a caller may soon be told that no endpoint has it; later the overseer retries. */
+  /** Retries often at first. Later withdraws the transaction if no endpoint can have it, or leaves it to the overseer if one may. */
   #onUnanswered(pending: PendingTransaction): void {
     this.#nonces.doubt();
     const isLate = this.#options.clock.monotonic() - pending.at >= reachWithinMs;
@@ -272,7 +272,7 @@ export class TransactionSender {
     this.#dispatch(pending, { kind: "expired" });
   }
 
-  /** Withdraws a transaction with all behind it, provided that no endpoint has any of them. */
+  /** Withdraws a transaction and all later nonces, provided that no endpoint has any of them. */
   #withdrawAll(first: PendingTransaction): boolean {
     const { nonce } = first.state;
     if (nonce === undefined) return false;
@@ -282,7 +282,7 @@ export class TransactionSender {
     return true;
   }
 
-  /** No endpoint has it. Its nonce must not stay free if others come behind it. */
+  /** Withdraws a transaction that no endpoint has. A no-op fills its nonce if later ones are in use. */
   #withdraw(
     pending: PendingTransaction,
     { nonce, reason }: { readonly nonce: number; readonly reason: Rejection },
@@ -294,7 +294,7 @@ export class TransactionSender {
     else void this.#rejectAfter(removed, pending, reason);
   }
 
-  /** Rejects once a restart would not send it either. */
+  /** Rejects once the journal lacks the transaction, so that a restart does not send it either. */
   async #rejectAfter(
     removed: Promise<void> | undefined,
     pending: PendingTransaction,
@@ -323,7 +323,7 @@ export class TransactionSender {
 
   /** The chain lacks these nonces and nothing in flight has them: it lost its transactions, or they were never sent. */
   #fillGap(nonces: readonly number[]): void {
-    const kept = this.#recovery.takeUp(nonces);
+    const kept = this.#recovery.resume(nonces);
     for (const nonce of nonces) if (!kept.includes(nonce) && !this.#options.isKept(nonce)) void this.#fill(nonce);
   }
 

@@ -46,8 +46,8 @@ export interface Variant extends SignedTransaction {
 }
 
 /**
- * Whether an endpoint has any version. `nowhere`: none has one, so it cannot be included unless it is sent again. `unknown`: a send ended without
- * an answer. `taken`: an endpoint confirmed one.
+ * Whether an endpoint has any version. `nowhere`: no endpoint has one, so the chain cannot include the transaction unless it is sent again.
+ * `unknown`: a send ended without an answer. `taken`: an endpoint confirmed a version.
  */
 export type Reach = "nowhere" | "unknown" | "taken";
 

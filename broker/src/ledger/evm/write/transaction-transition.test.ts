@@ -122,7 +122,7 @@ const sends: readonly Row[] = [
     effects: [{ kind: "unanswered" }],
   },
   {
-    name: "the answer comes after it was settled",
+    name: "an answer after its fate is final: changes nothing else",
     state: { ...sending, isDone: true },
     event: sent("underpriced"),
     next: { isBusy: false },
@@ -168,13 +168,13 @@ const refusalRows: readonly Row[] = [
     effects: [{ kind: "withdraw", nonce: 7, reason: failed }],
   },
   {
-    name: "too large: withdraws, and says so",
+    name: "too large: withdraws with TransactionTooLarge",
     state: sending,
     event: sent("too-large"),
     next: { isDone: true },
     effects: [{ kind: "withdraw", nonce: 7, reason: expect.any(TransactionTooLarge) }],
   },
-  { name: "a refused no-op stays", state: { ...sending, isNoOp: true }, event: sent("refused"), effects: [] },
+  { name: "a refused no-op: stays", state: { ...sending, isNoOp: true }, event: sent("refused"), effects: [] },
   {
     name: "refused while an endpoint may have it: stays",
     state: { ...sending, reach: "unknown" },
@@ -202,7 +202,7 @@ const refusalRows: readonly Row[] = [
     effects: [],
   },
 ];
-const refusal: RpcFailure = expect.any(RpcFailure); // A matcher in place of the failure.
+const refusal: RpcFailure = expect.any(RpcFailure); // Matches any failure.
 const refusals = refusalRows.map((row) => ({ ...row, next: { isBusy: false, refusal, ...row.next } }));
 
 const fates: readonly Row[] = [
@@ -220,9 +220,9 @@ const fates: readonly Row[] = [
     next: { logs: [logOf(9), logOf(9)], isDone: true },
     effects: [{ kind: "resolve", inclusion: { blockNumber: 9, logs: [logOf(9), logOf(9)] } }],
   },
-  { name: "seen in a block", state: taken, event: { kind: "seen", blockNumber: 9 }, next: { seenIn: 9 }, effects: [] },
+  { name: "seen: waits", state: taken, event: { kind: "seen", blockNumber: 9 }, next: { seenIn: 9 }, effects: [] },
   {
-    name: "absent",
+    name: "absent: forgets the block that it was seen in",
     state: { ...taken, seenIn: 9 },
     event: { kind: "absent" },
     next: { seenIn: undefined },
@@ -356,15 +356,15 @@ const ends: readonly Row[] = [
     event: { kind: "expired" },
     effects: [{ kind: "withdraw-all" }],
   },
-  { name: "expires after the answer", state: { ...taken, isAnswered: true }, event: { kind: "expired" }, effects: [] },
+  { name: "expires, answered: stays", state: { ...taken, isAnswered: true }, event: { kind: "expired" }, effects: [] },
   {
-    name: "retracted",
+    name: "retracted: withdraws",
     state: signed,
     event: { kind: "retracted", reason: "unreachable" },
     next: { isDone: true },
     effects: [{ kind: "withdraw", nonce: 7, reason: "unreachable" }],
   },
-  { name: "retracted without a nonce", state: fresh, event: { kind: "retracted", reason: "unreachable" }, effects: [] },
+  { name: "retracted unsigned: stays", state: fresh, event: { kind: "retracted", reason: "unreachable" }, effects: [] },
   { name: "answered", state: taken, event: { kind: "answered" }, next: { isAnswered: true }, effects: [] },
 ];
 

@@ -33,7 +33,7 @@ export type TransactionEvent =
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
   /** A final block contains another transaction with its nonce. */
   | { readonly kind: "replaced" }
-  /** The endpoint's estimate, undefined if there is none. `nonce` is the one at the time of the question. */
+  /** The endpoint's estimate, undefined if there is none. `nonce` is the transaction's nonce when the estimate was requested. */
   | {
       readonly kind: "estimated";
       readonly gas: number | undefined;
@@ -55,7 +55,7 @@ export type Effect =
   /** Sign a version with the current fees, record it and send it. `gaveUp` is why a no-op takes the transaction's place. */
   | { readonly kind: "sign"; readonly gaveUp?: string | undefined }
   | { readonly kind: "send" }
-  /** The endpoint has the newest version. `isForgotten`: it had it before, and accepted it as new. */
+  /** The endpoint has the newest version. `isForgotten`: the endpoint accepted it as new, though an endpoint had it before. */
   | { readonly kind: "taken"; readonly isForgotten: boolean }
   | { readonly kind: "unanswered" }
   | { readonly kind: "offer-more" }
@@ -70,7 +70,7 @@ export type Effect =
   | { readonly kind: "reject"; readonly reason: Rejection }
   /** Give back the nonce or fill it, then reject. */
   | { readonly kind: "withdraw"; readonly nonce: number; readonly reason: Rejection }
-  /** Withdraw it and all transactions behind it if no endpoint has any of them; otherwise it alone. */
+  /** Withdraw it and all transactions behind it if no endpoint has any of them; otherwise only this one. */
   | { readonly kind: "withdraw-all" }
   /** Ask for its receipt now. */
   | { readonly kind: "look-up" };
@@ -150,8 +150,9 @@ function onRefused(state: TransactionState, failure: RpcFailure): Step {
 }
 
 /**
- * An endpoint may have a version, and refuses the newest for what it is. Its nonce would block all later ones. An older version that an endpoint
- * has stays. Without one, a no-op takes the nonce as soon as nobody waits for the outcome; at most one of the two is included.
+ * Handles a refusal while an endpoint may have a version. If the newest version is too large or has too little gas, its nonce would block all later
+ * ones: fall back to an older version that an endpoint has. Without one, a no-op takes the nonce once nobody waits for the outcome; the chain
+ * includes at most one of the two.
  */
 function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, account } = state;
@@ -190,7 +191,7 @@ function onReverted(
   );
 }
 
-/** Another transaction of this key took the nonce. Sign again with the next one, unless nobody waits. */
+/** Another transaction of this key took the nonce. Sign again with another nonce, unless this is a no-op or of an earlier run. */
 function onNonceUsed(state: TransactionState): Step {
   const { nonce, isNoOp, isRecovered } = state;
   if (nonce === undefined) return step(state);

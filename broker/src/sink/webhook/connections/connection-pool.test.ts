@@ -19,7 +19,7 @@ function createPool(limits: Partial<ConnectionPoolOptions> = {}) {
     open: (origin, onClosed) => new Connection(origin, { connect: buildConnector({}), headerBytesMax: 1000, onClosed }),
     ...limits,
   });
-  /** Waits for a connection; records its name when it gets one. */
+  /** Names of requests in the order in which they got a connection; `not` marks a request that got none. */
   const granted: string[] = [];
   const leases = new Map<string, Lease>();
   const acquire = (name: string, options: { bytes?: number; origin?: string; signal?: AbortSignal } = {}): void => {
@@ -136,7 +136,7 @@ test("a receiver counts as answering from its first answer until it fails", asyn
   expect(await settled()).toEqual([]);
 });
 
-describe("a connection", () => {
+describe("the pool", () => {
   test("closes the connection that was idle for longest if there is no room", async () => {
     await using first = await startReceiver((response) => response.end());
     await using second = await startReceiver((response) => response.end());
@@ -166,7 +166,7 @@ describe("a connection", () => {
   });
 });
 
-/** A request and its answer. */
+/** Sends a request on the leased connection, waits for the answer and releases the lease. */
 async function use(lease: Lease | undefined): Promise<void> {
   const exchange = new Exchange({ bodyBytesMax: 1000, mayStart: undefined });
   lease?.connection.dispatch({ path: "/", method: "GET" }, exchange);

@@ -11,8 +11,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * Bytes that a receiver may send in answer to one request, TLS included. Other limits fit within it. It is the only limit on informational answers
- * and chunk extensions.
+ * Bytes that a receiver may send in answer to one request, TLS included. Other limits fit within it. Only this one limits the bytes of
+ * informational answers and chunk extensions.
  */
 const receivedBytesMax = 256 * 1024;
 
@@ -50,7 +50,7 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** Fails the current request. */
+  /** Closes the connection; the current request fails. */
   async close(): Promise<void> {
     await this.#client.destroy();
   }

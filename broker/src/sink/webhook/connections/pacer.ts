@@ -5,13 +5,13 @@ export class Pacer {
   /** Time from which the rate allows the next item without a burst. */
   #paidAt = Number.NEGATIVE_INFINITY;
 
-  /** Milliseconds' worth of unused rate that may pass at once. */
+  /** `perMs`: amount per millisecond. `burstMs`: the unused rate of that many milliseconds may pass at once. */
   constructor({ perMs, burstMs }: { readonly perMs: number; readonly burstMs: number }) {
     this.#perMs = perMs;
     this.#burstMs = burstMs;
   }
 
-  /** How long the next item must wait. */
+  /** How long the next item must wait, in milliseconds. */
   delayMs(now: number): number {
     return Math.max(0, this.#paidAt - this.#burstMs - now);
   }

@@ -12,7 +12,7 @@ const origin = "broker.example";
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const accepted: AttemptOutcome = { status: "accepted" };
 
-/** A sink that asks for consent, with a manual clock. */
+/** A sink that asks for consent, with a clock that the test can advance. */
 function makeAsking(mode: "off" | "try" | "require", trusted: readonly string[] = []) {
   const system = createSystemClock();
   const time = { aheadMs: 0 };
@@ -169,7 +169,7 @@ describe("a receiver that does not support the handshake", () => {
     expect(headers["webhook-signature"]).toBe(signature);
   });
 
-  test("is pinged over JSON-RPC by a method of that name, and need not support the method", async () => {
+  test("is pinged over JSON-RPC by the method `ping`, and agrees with the status 200", async () => {
     await using receiver = await startReceiver(answering(404));
     const { sink } = makeAsking("require");
     await sink.checkTarget(notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription);

@@ -24,18 +24,18 @@ export interface ConsentsOptions {
 }
 
 const minuteMs = 60_000;
-/** How long a consent is valid. In `try`, also how long silence counts as consent. */
+/** How long a consent is valid. In `try`, also how long a receiver without the handshake may be called before it is asked again. */
 const agreedMsMax = 24 * 60 * minuteMs;
-/** How long a refusal is valid. */
+/** How long a receiver's refusal to be called is valid. */
 const refusedMsMax = minuteMs;
 /** How long to wait before an unreachable receiver is asked again. */
 const unreachableMsMax = 1000;
-/** The same in `try`, where it is called meanwhile. */
+/** How long to wait in `try` before an unreachable receiver is asked again; it may be called meanwhile. */
 const silentMsMax = 5 * minuteMs;
 /** Maximum number of urls whose consent is remembered; the one asked longest ago makes room, and is asked again. */
 const consentsMax = 100_000;
 
-/** Longest url that is its own key; a longer one is stored by its digest, to save memory. */
+/** Longest url under which a consent is remembered, in characters; a longer one is replaced by its digest, to save memory. */
 const keyCharactersMax = 128;
 
 const yes: Consent = { mayCall: true };

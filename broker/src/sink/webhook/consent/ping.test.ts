@@ -9,7 +9,7 @@ it.each([
   ["JsonRPC", undefined],
   ["RESTful", { form: "cloudevents" }],
   ["RESTful", { form: "cloudevents-binary" }],
-] as const)("names a subscription as the tenant's clients do: %s, %j", (format, options) => {
+] as const)("omits the tenant from the subscription's identifier: %s, %j", (format, options) => {
   const target = { ...notificationTo({ url: "http://receiver/" }).subscription, id: `acme/${id}`, format, options };
   const text = encodePing(target as never, "ping-1").toString();
   expect(text).toContain(`"${id}"`);

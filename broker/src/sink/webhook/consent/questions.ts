@@ -18,7 +18,7 @@ export interface QuestionsOptions {
   readonly signal: AbortSignal;
 }
 
-/** Timeout of one request. */
+/** Timeout of one request for consent, in milliseconds. */
 const questionTimeoutMs = 5000;
 /** Approximate size of a request. */
 const questionBytes = 512;
@@ -31,7 +31,7 @@ export class Questions {
     this.#options = options;
   }
 
-  /** In `try`, a receiver that does not support the handshake gets no ping: its silence counts as consent. */
+  /** In `try`, a receiver that does not support the handshake gets no ping: it may be called anyway. */
   async ask(target: CallbackTarget, url: URL): Promise<Reply> {
     const reply = await this.#shakeHands(url);
     return reply.kind === "unknown" && this.#options.mode === "require" ? this.#ping(target, url) : reply;

@@ -18,7 +18,7 @@ const absentCodes: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "EBADN
 export interface QueryOptions {
   readonly client: Pick<DnsClient, "resolve4" | "resolve6">;
   readonly clock: Pick<Clock, "after">;
-  /** Stops waiting; for the caller, the query ends. */
+  /** Ends the wait for answers; the query then returns what it has. */
   readonly signal: AbortSignal;
 }
 

@@ -19,15 +19,15 @@ export interface DnsResolverOptions {
   readonly resolvConfFile?: string;
 }
 
-/** Timeout of one look-up, including the wait for its turn and the search list. */
+/** Timeout of one look-up of a host name, including the wait for its turn and the search list. */
 const lookupMsMax = 3000;
-/** Time before a query is sent again, or to another name server. */
+/** Time before a DNS query is sent again, or to another name server. */
 const queryTimeoutMs = 1000;
-/** Number of tries per name server. */
+/** Number of tries of a DNS query per name server. */
 const queryTriesMax = 2;
-/** Maximum number of concurrent look-ups. */
+/** Maximum number of concurrent look-ups of host names. */
 const lookupsMax = 256;
-/** Maximum number of concurrent look-ups of names whose last look-up got no answer: they use no slot of the others. */
+/** Maximum number of concurrent look-ups of names whose last look-up got no answer, so that these take no slot from other names. */
 const silentLookupsMax = 32;
 
 const loopback = ["127.0.0.1", "::1"];
@@ -46,7 +46,7 @@ export class DnsResolver {
   readonly #silentTurns = new Semaphore(silentLookupsMax);
   readonly #closing = new AbortController();
   #client: DnsClient;
-  /** The rules when the client was created: it reads the machine's name servers only then. */
+  /** The search rules from when the client was created: the client reads the machine's name servers only then. */
   #clientOf: SearchRules | undefined;
 
   constructor(options: DnsResolverOptions) {

@@ -12,12 +12,12 @@ function createCache() {
 }
 
 test.each([
-  ["for their time to live", found(30_000, "10.0.0.1"), 30_000],
+  ["for the addresses' time to live", found(30_000, "10.0.0.1"), 30_000],
   ["at least a second", found(0, "10.0.0.1"), 1000],
   ["at most a minute", found(86_400_000, "10.0.0.1"), 60_000],
-  ["for 5 s if there are none", absent, 5000],
+  ["for 5 s if there are no addresses", absent, 5000],
   ["for 5 s if nobody answers", silent, 5000],
-])("caches addresses %s", (_, end, heldMs) => {
+])("caches a result %s", (_, end, heldMs) => {
   const { cache, time } = createCache();
   expect(cache.note("a", end)).toEqual(end);
   time.now = heldMs - 1;

@@ -1,11 +1,11 @@
 import type { Clock } from "../../../ports/clock.ts";
 import type { LookupEnd } from "./address-query.ts";
 
-/** Maximum number of cached names; the least recently used one makes room. */
+/** Maximum number of cached host names; the least recently used one makes room. */
 const namesMax = 10_000;
 /** Shortest time to cache addresses, whatever their time to live. */
 const addressesMsMin = 1000;
-/** Longest such time. */
+/** Longest time to cache addresses, whatever their time to live. */
 const addressesMsMax = 60_000;
 /** How long to cache a look-up without addresses. */
 const absenceMsMax = 5000;

@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 
 /** Interval between checks of a file for changes. */
 const lookEveryMs = 1000;
-/** Longest file to read; a longer one counts as empty. */
+/** Longest hosts file or resolv.conf to read, in bytes; a longer one counts as empty. */
 const fileBytesMax = 16 * 2 ** 20;
 
 /** The parsed content of a file, parsed again after each change. A file that cannot be read counts as empty. */
@@ -21,7 +21,7 @@ export class WatchedFile<T> {
     this.#clock = options.clock;
   }
 
-  /** The same object as long as the file does not change. */
+  /** The parsed content: the same object as long as the file does not change. */
   current(): Promise<T> {
     const now = this.#clock.monotonic();
     if (this.#current === undefined || now >= this.#lookAgainAt) {

@@ -21,7 +21,7 @@ export interface Receiver extends AsyncDisposable {
 
 export type Answerer = (response: ServerResponse, request: ReceivedRequest) => void;
 
-/** Answers HTTP, each request after it is complete. */
+/** Starts an HTTP server that answers each request once it is complete. */
 export async function startReceiver(answer: Answerer): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   const server = createServer((message, response) => {
@@ -33,7 +33,7 @@ export async function startReceiver(answer: Answerer): Promise<Receiver> {
   return await listen(server, requests);
 }
 
-/** Sends whatever `talk` writes. */
+/** Starts a TCP server whose connections `talk` handles. */
 export async function startTcpReceiver(talk: (socket: Socket) => void): Promise<Receiver> {
   return await listen(createTcpServer(talk), []);
 }

@@ -11,7 +11,7 @@ type Exchange = (request: IncomingMessage, response: ServerResponse) => void;
 
 const batchRefusal = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } };
 
-/** What a node of a small chain answers. */
+/** The answers of a node that serves a small chain. */
 export class FakeChain {
   chainId = 1;
   genesis = `0x${"00".repeat(32)}`;
@@ -29,17 +29,17 @@ export class FakeChain {
   }
 }
 
-/** An endpoint over HTTP and WebSocket that behaves as it is told. */
+/** An endpoint over HTTP and WebSocket whose answers the test sets. */
 export class FakeNode implements AsyncDisposable {
   readonly chain = new FakeChain();
   readonly methods: string[] = [];
   readonly requests: IncomingMessage[] = [];
-  /** Takes the place of the answer. */
+  /** Replaces the answer to a call. */
   answer: Answer | undefined;
-  /** Takes the place of the whole exchange over HTTP. */
+  /** Replaces the handling of HTTP requests. */
   exchange: Exchange | undefined;
   takesBatches = true;
-  /** Asked of every WebSocket handshake. */
+  /** If false, WebSocket handshakes are refused with HTTP 429. */
   acceptsWebSockets = true;
   readonly sockets = new Set<WebSocket>();
   readonly #server = createServer((request, response) => void this.#serve(request, response));
@@ -84,7 +84,7 @@ export class FakeNode implements AsyncDisposable {
     }
   }
 
-  /** Ends every connection at once. */
+  /** Closes every connection. */
   drop(): void {
     for (const socket of this.#tcp) socket.destroy();
   }

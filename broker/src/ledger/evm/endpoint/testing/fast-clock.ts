@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../ports/clock.ts";
 
-/** The machine's time, `factor` times as fast, for tests of what waits long beside real connections. */
+/** Runs `factor` times as fast as real time, for tests that have long pauses and real connections. */
 export class FastClock implements Clock {
   readonly #factor: number;
 

@@ -9,7 +9,7 @@ import { type Anvil, startAnvil } from "../../testing/anvil.ts";
 import { encodePublish } from "../../write/publish-calldata.ts";
 import { addressOf, type Published } from "./prove.ts";
 
-/** An account that anvil holds the key of. */
+/** An account whose key anvil has. */
 export const account: Address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const publishGas: Hex = "0x3b9aca0";
 const gasPrice: Hex = "0x4a817c800";
@@ -22,7 +22,7 @@ export interface RawBatch {
   readonly eventsRoot?: Uint8Array;
 }
 
-/** Anvil with a registry, and a say in which transactions share a block. */
+/** Anvil with a registry. The test can put several transactions into one block. */
 export class AnvilChain {
   readonly provider: EvmProvider;
   readonly registry: Address;
@@ -63,20 +63,20 @@ export class AnvilChain {
     await this.send({ to: this.registry, data: toHex(openCalldata([topic])), gas: publishGas });
   }
 
-  /** Answers once it is included, but for {@link inOneBlock}. */
+  /** Resolves once the transaction is included; within {@link inOneBlock}, once it is sent. */
   async send(fields: Fields): Promise<void> {
     const fees = "maxFeePerGas" in fields ? {} : { gasPrice };
     const hash = await this.ask<Hex>("eth_sendTransaction", { from: account, ...fees, ...fields });
     if (!this.#isGathering) await receiptOf(this.provider, hash);
   }
 
-  /** Sends one transaction with these batches of a topic; they are on the chain with the next block. */
+  /** Sends one transaction with these batches of a topic. */
   async sendBatches(topic: string, batches: readonly (readonly EventPayload[])[], fields: Fields = {}): Promise<void> {
     const raw = batches.map((events) => ({ count: events.length, events: encodeEvents(events) }));
     await this.publishRaw(topic, raw, fields);
   }
 
-  /** Sends batches whose claims need not be true; without a root, theirs or none is claimed. */
+  /** Sends batches whose count and root may be wrong. Without `eventsRoot`, a batch claims its true root, or zeros if its events do not decode. */
   async publishRaw(topic: string, batches: readonly RawBatch[], fields: Fields = {}): Promise<void> {
     const address = addressOf(this.registry, topic);
     const encoded = batches.map((batch) => ({ address, eventsRoot: rootOf(batch.events), ...batch }));
@@ -87,7 +87,7 @@ export class AnvilChain {
     return Number(await this.ask<Hex>("eth_blockNumber"));
   }
 
-  /** Batches that were sent, now that they are in the newest block. */
+  /** The places of batches that were sent. Call it when the newest block contains them. */
   async placed(topic: string, batches: readonly (readonly EventPayload[])[]): Promise<Published[]> {
     const blockNumber = await this.head();
     return batches.map((events) => {
@@ -106,7 +106,7 @@ export class AnvilChain {
     return this.placed(topic, batches);
   }
 
-  /** All that is sent in `work` goes into one block. */
+  /** Puts all transactions that `work` sends into one block. */
   async inOneBlock(work: () => Promise<void>): Promise<void> {
     this.#isGathering = true;
     await this.ask("evm_setAutomine", false);
@@ -129,11 +129,11 @@ function rootOf(events: Uint8Array): Uint8Array {
 async function receiptOf(provider: EvmProvider, hash: unknown): Promise<{ readonly contractAddress: Address }> {
   for (;;) {
     const receipt = await provider.request({ method: "eth_getTransactionReceipt", params: [hash] });
-    if (receipt !== null) return receipt as { contractAddress: Address }; // A receipt, of a contract's creation where it is used.
+    if (receipt !== null) return receipt as { contractAddress: Address }; // Only a deployment's contractAddress is used.
   }
 }
 
-/** Events that differ, every second one with extensions. */
+/** Distinct events, every second one with extensions. */
 export function someEvents(count: number, mark = "event"): EventPayload[] {
   return Array.from({ length: count }, (_, index) => ({
     content: Buffer.from(`${mark} ${index}`),

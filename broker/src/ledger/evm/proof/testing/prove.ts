@@ -16,12 +16,12 @@ export interface Published {
   readonly events: readonly EventPayload[];
 }
 
-/** Where the registry puts that topic. */
+/** The address of a topic. */
 export function addressOf(registry: Address, name: string): Address {
   return toHexText(topicAddress({ registry: findBytes(registry) ?? new Uint8Array(), name }));
 }
 
-/** The proof of one event of a batch, as the interface gives it. */
+/** The proof of one event of a batch, as the API returns it. */
 export async function prove(
   chain: { readonly provider: EvmProvider; readonly registry: Address },
   batch: Published,
@@ -47,7 +47,7 @@ export async function prove(
   return toProof({ event, index, chain: made });
 }
 
-/** What a trustworthy node says the hash of a block is. */
+/** The hash of a block, from a node that the test trusts. */
 export async function blockHash(provider: EvmProvider, blockNumber: number): Promise<Hex> {
   const params = [`0x${blockNumber.toString(16)}`, false];
   const block = (await provider.request({ method: "eth_getBlockByNumber", params })) as { hash: Hex }; // A block.
