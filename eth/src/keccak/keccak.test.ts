@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { toHex } from "../bytes.ts";
 import { keccak256 } from "./keccak.ts";
 
-// Around the 136 bytes that the sponge takes at once.
+// Lengths around the 136 bytes that the sponge absorbs at once.
 it.each([0, 1, 135, 136, 137, 272, 1_000])("hashes %i bytes, whole and in parts", (length) => {
   const bytes = Uint8Array.from({ length }, (_, index) => index % 251);
   const expected = reference(bytes);
