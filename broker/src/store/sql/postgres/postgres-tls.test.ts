@@ -64,7 +64,7 @@ describe("a server that answers the request for TLS", () => {
   });
 });
 
-/** Connects to a server that gives this answer; says what it was sent afterwards. */
+/** Connects to a server that gives this answer to the request for TLS. Returns what the client sends afterwards. */
 async function sentAfter(answer: string, mode: string): Promise<string> {
   const sent: Buffer[] = [];
   const server = createServer((socket: Socket) => {

@@ -10,7 +10,7 @@ export interface KnownGroups {
   readonly signed: ReadonlySet<string>;
 }
 
-/** SQLite's files beside a database. Reading creates them if a killed process left a log. */
+/** Files that SQLite keeps beside a database. Reading creates them if a killed process left a log. */
 const sidecars = ["-wal", "-shm"];
 
 /**
@@ -43,9 +43,7 @@ function readFrom(database: NativeDatabase): KnownGroups {
   };
 }
 
-/**
- * The statement passes its rows to a function: a prepared statement would keep the file open and locked until it is garbage-collected.
- */
+/** Reads rows through an SQL function: a prepared statement would keep the file open and locked until it is garbage-collected. */
 function readPairs(
   database: NativeDatabase,
   { text, number, from }: { readonly text: string; readonly number: string; readonly from: string },
