@@ -14,7 +14,7 @@ import {
 
 /**
  * A topic with the store's data about it. `digest` is the digest of its name in eventIds. `ordinal` counts from 1 in the order of opening.
- * `eventCount` counts the stored events; it is less than the topic's sequence by the sequences of malformed batches.
+ * `eventCount` counts the stored events: the topic's sequence minus the sequences of malformed batches.
  */
 export interface TopicRecord {
   readonly topic: Topic;
@@ -82,7 +82,7 @@ export interface IndexPlan {
   readonly retained: readonly RetainedChange[];
 }
 
-/** A block does not fit the topics of the index: logs of earlier blocks are missing, or some topics are damaged. */
+/** A block does not continue the topics of the index: logs of earlier blocks are missing, or some topics are damaged. */
 export class UnfitBlockError extends Error {
   constructor(what: string) {
     super(`index: ${what}; a node of the chain left out logs, or the index is damaged`);

@@ -189,7 +189,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("reports a file that is no database and leaves it unchanged", async () => {
+  it("reports a file that is not a database, and leaves it unchanged", async () => {
     writeFileSync(file, "no database ".repeat(1000));
     await expect(createSqlStore({ file }).start()).rejects.toMatchObject({ fault: "corrupt" });
     expect(readdirSync(join(file, ".."))).toEqual(["store.db"]);

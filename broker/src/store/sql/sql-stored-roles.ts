@@ -60,7 +60,7 @@ export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: s
   return numDeletedRows > 0n;
 }
 
-/** See `ApiKeys.readRoles`. Reads the revision first: the next call returns a change in between again. */
+/** See `ApiKeys.readRoles`. Reads the revision first, so that the next call returns changes made during this one. */
 export async function readRoles(database: Kysely<ApiKeySchema>, after: number): Promise<RoleChanges | undefined> {
   const { revision } = await database.selectFrom("access_role_revisions").select("revision").executeTakeFirstOrThrow();
   if (revision === after) return undefined;

@@ -99,7 +99,7 @@ function isFull({ quota, count, hosts }: Tally, receiver: string | null): boolea
   return hosts === undefined ? count >= quota.max : !hosts.has(receiver) && hosts.size >= quota.max;
 }
 
-/** Contains the limit: two nodes with different limits have different quotas. */
+/** The name of a quota's tally and lock. It contains the limit: nodes with different limits have different quotas. */
 function nameOf({ of, name, what, max }: StoredQuota): string {
   return `${what} ${of} ${name} ${max}`;
 }

@@ -30,7 +30,7 @@ describe("the address of a PostgreSQL database", () => {
     "mysql://u:hunter2@host/db",
     "postgres://u:hunter2@host:port/db",
     "postgres://u:hunter2@ho st/db",
-  ])("%s is refused, and the message shows no part of it", (text) => {
+  ])("%s is refused with a message that shows no password", (text) => {
     const parse = () => parsePostgresAddress(text);
     expect(parse).toThrow(expect.objectContaining({ name: "StoreError", fault: "cannot-open" }));
     expect(parse).toThrow("postgres://user:password@host:5432/database");

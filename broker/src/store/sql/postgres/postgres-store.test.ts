@@ -100,7 +100,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     });
     afterEach(async () => Promise.all([one.stop(), other.stop()]));
 
-    it("each node reads at once what the other wrote", async () => {
+    it("a node immediately reads what the other node wrote", async () => {
       await one.applyBlocks(group, history.slice(0, 2));
       expect(await other.findTopic(group, alpha)).toMatchObject({ sequence: 3 });
       await other.applyBlocks(group, history.slice(2));
@@ -136,7 +136,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await other.countSubscriptions()).toBe(3);
     });
 
-    it("gives an identifier to one of several callers", async () => {
+    it("inserts one of two subscriptions with the same identifier, and answers taken for the other", async () => {
       const urls = ["http://one/", "http://other/"];
       const answers = await Promise.all(
         [one, other].map(async (store, index) =>

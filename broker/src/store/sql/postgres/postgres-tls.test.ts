@@ -59,7 +59,7 @@ describe("a server that answers the request for TLS", () => {
     expect(await sentAfter(answer, "require")).toBe("");
   });
 
-  it("with agreement but then no TLS gets no clear text", async () => {
+  it("with consent, but then speaks no TLS, gets no clear text", async () => {
     expect(await sentAfter("S", "prefer")).not.toContain("stele");
   });
 });

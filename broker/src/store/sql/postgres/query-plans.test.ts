@@ -135,7 +135,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   });
 
   it("nextBatchOfEach looks each place up by index and scans no batches", async () => {
-    const topics = ["topic/17", "topic/18"] as TopicName[]; // Names of topics.
+    const topics = ["topic/17", "topic/18"] as TopicName[]; // They are valid names.
     const places = topics.map((topic) => ({ topic, after: middle }));
     const query = nextBatchOfEach(database, defaultGroupId, places).compile(database.relaxed);
     expect(query.parameters).toHaveLength(3);

@@ -46,7 +46,7 @@ async function rootPageOf(name: string): Promise<number> {
   return (row as { rootpage: number }).rootpage; // The column's type.
 }
 
-/** Restores the first page of a table or index from `old`, as if the disk had lost the later writes. */
+/** Restores the root page of a table or index from `old`, as if the disk had lost the later writes. */
 async function loseWrites(old: Buffer, name: string): Promise<void> {
   const bytes = readFileSync(file);
   const size = bytes.readUInt16BE(16);

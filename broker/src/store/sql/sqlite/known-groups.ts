@@ -16,7 +16,7 @@ const sidecars = ["-wal", "-shm"];
 /**
  * Reads the groups of a store's file and leaves the folder unchanged. The file may be of another version. Call it only while no other
  * process can use the folder.
- * @throws StoreError when the file is no database, or cannot be read.
+ * @throws StoreError if the file is not a database, or cannot be read.
  */
 export async function readKnownGroups(file: string): Promise<KnownGroups> {
   const made = sidecars.map((suffix) => `${file}${suffix}`).filter((sidecar) => !existsSync(sidecar));

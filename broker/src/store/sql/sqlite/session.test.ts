@@ -67,7 +67,7 @@ describe("the SQLite session", () => {
     await session.close();
   });
 
-  it("closes once and refuses later calls", async () => {
+  it("can be closed twice, and refuses calls afterwards", async () => {
     await database.close();
     await database.close();
     await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");

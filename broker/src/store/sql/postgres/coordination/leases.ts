@@ -28,7 +28,7 @@ export class Leases {
   async list(): Promise<readonly GroupLease[]> {
     const rows = await this.#held.orderBy(sql`group_leases.group_id collate "C"`).execute();
     return rows.flatMap(({ group_id, node_id, epoch }) => {
-      const groupId = group_id as GroupId; // Written below.
+      const groupId = group_id as GroupId; // Unchanged since it was stored.
       return node_id === null ? [] : [{ groupId, nodeId: node_id as NodeId, epoch }];
     });
   }
@@ -78,7 +78,7 @@ export class Leases {
       .where(isLive(sql.ref("nodes.expires_at")))
       .orderBy("signers.sender")
       .execute();
-    return rows.map(({ sender }) => sender as Address); // Written above.
+    return rows.map(({ sender }) => sender as Address); // Unchanged since it was stored.
   }
 
   async #findHeld(groupId: GroupId): Promise<GroupLeaseTable | undefined> {
@@ -118,7 +118,7 @@ async function take(
   const epoch = lease.epoch + 1;
   const changing = transaction.updateTable("group_leases").set({ node_id: nodeId, epoch });
   await changing.where("group_id", "=", groupId).execute();
-  const from = (lease.node_id ?? undefined) as NodeId | undefined; // Written here.
+  const from = (lease.node_id ?? undefined) as NodeId | undefined; // Unchanged since it was stored.
   await sendHints(transaction, [{ kind: "taken", nodeId, from, groupId, subscriptions: 0 }]);
   return { groupId, nodeId, epoch };
 }

@@ -121,7 +121,7 @@ export async function listDeliverers(transaction: Kysely<Schema>): Promise<reado
   return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
 }
 
-/** Whether a row's member is still live; for queries without changes. */
+/** Whether a member's row has not expired. */
 export function isLive(expiresAt: ReturnType<typeof sql.ref>) {
   return sql<boolean>`${expiresAt} > ${now}`;
 }

@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toEqual(nothing);
   });
 
-  it("one of the next calls corrects an imbalance that arises while the nodes are unchanged", async () => {
+  it("one of the next five calls of balance corrects an imbalance that arises while the nodes are unchanged", async () => {
     const coordinator = await joined();
     await coordinator.balance(a);
     await insertOne();
@@ -164,7 +164,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
   });
 
-  it("the next call assigns the subscriptions of an expired node, whichever node noticed", async () => {
+  it("the next call of balance assigns the subscriptions of an expired node, whoever removed the node", async () => {
     const coordinator = await joined();
     await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
     await coordinator.renew(b, renewal);
