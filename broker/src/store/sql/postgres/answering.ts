@@ -18,7 +18,7 @@ const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, Er
 ]);
 
 /**
- * Wraps an object whose calls are one transaction each. A call is repeated if the server undid it because of another transaction. A failed
+ * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction. A failed
  * call throws a BrokerError with a StoreError as its cause; the call named `except` throws the StoreError itself.
  */
 export function answering<Target extends object>(
