@@ -30,7 +30,7 @@ export function answering<Target extends object>(
 
 function getAnswering(target: object, name: string | symbol, isPlain: boolean): unknown {
   const member: unknown = Reflect.get(target, name, target);
-  if (name === "sessions" && typeof member === "object" && member !== null) return answering(member); // A part of the store.
+  if (typeof member === "object" && member !== null) return answering(member); // A part of the store, such as its sessions.
   if (typeof member !== "function") return member;
   const call = async (args: readonly unknown[]): Promise<unknown> => Reflect.apply(member, target, args);
   if (isPlain) return (...args: unknown[]) => call(args);

@@ -76,6 +76,8 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const refusedAt = performance.now();
     await expect(store.findHead(group)).rejects.toEqual(storeUnreachable);
     expect(performance.now() - refusedAt).toBeLessThan(outageWaitMsMax); // A call that waits takes at least that long.
+    await expect(store.deadLetters.count(subscriptionOf(1).id)).rejects.toEqual(storeUnreachable);
+    await expect(store.sessions.countDetached(group)).rejects.toEqual(storeUnreachable);
     await server.resume();
     await callUntilAnswered(store);
     expect(await store.findHead(group)).toBeUndefined();
