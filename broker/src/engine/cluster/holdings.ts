@@ -14,16 +14,16 @@ export interface Standing extends SubscriptionKey {
 }
 
 export interface HoldingsDifference {
-  /** Another node asks for these. */
+  /** Holdings that another node asks for. */
   readonly wanted: readonly HoldingsPage<Holding>[];
-  /** Owned without a worker, delivered without being owned, or delivered under another epoch. */
+  /** Subscriptions that are owned without a worker, delivered without being owned, or delivered under another epoch. */
   readonly doubtful: readonly HoldingsPage<SubscriptionId>[];
 }
 
 /** Maximum number of subscriptions in one page. */
 export const holdingsPageMax = 500;
 
-/** The changes after which a node delivers exactly the subscriptions that it owns. */
+/** Compares the subscriptions that a node owns with those that it delivers. */
 export function compareHoldings(holdings: readonly Holding[], standing: Iterable<Standing>): HoldingsDifference {
   const workers = new Map([...standing].map((worker) => [worker.id, worker]));
   const wanted = new Map<GroupId, Holding[]>();

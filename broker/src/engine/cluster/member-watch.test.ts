@@ -10,7 +10,7 @@ import { MemberWatch } from "./member-watch.ts";
 const lastsMs = 3_600_000;
 const [own, other] = ["own" as NodeId, "other" as NodeId];
 
-it("notes once that a node left while it lists the nodes", async () => {
+it("notes once that a node left while the watch was listing the nodes", async () => {
   const clock = new VirtualClock();
   const { coordinator } = createMemoryCluster({ clock });
   for (const id of [own, other]) await coordinator.join({ id, address: `${id}:1` }, lastsMs);
