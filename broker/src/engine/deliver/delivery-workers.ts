@@ -9,17 +9,17 @@ export interface Standing {
   readonly worker: DeliveryWorker;
 }
 
-/** Creates the worker of a subscription, not yet started. The one before has delivered `ahead` beyond the cursor. */
+/** Creates the worker of a subscription, not yet started. `ahead` are events beyond the cursor that an earlier worker has delivered. */
 export type WorkerFactory = (subscription: CallbackSubscription, ahead?: AcceptedAhead) => DeliveryWorker;
 
 /** The workers of this node: one for each active callback subscription that it delivers. */
 export class DeliveryWorkers {
   readonly #createWorker: WorkerFactory;
   readonly #standing = new Map<SubscriptionId, Standing>();
-  /** The same by the principals of their subscriptions. */
+  /** The workers by the principals of their subscriptions; the empty text for subscriptions without one. */
   readonly #byOwner = new Map<string, Set<Standing>>();
   #newOwners = new Set<string>();
-  /** Workers that are detached and still ending, with their ends. */
+  /** Workers that are detached and still ending; each promise settles when its worker has ended. */
   readonly #ending = new Map<Standing, Promise<void>>();
   #isStopped = false;
 
@@ -52,7 +52,7 @@ export class DeliveryWorkers {
     return standing.worker.progress;
   }
 
-  /** Aborts the attempts of all workers of a group, and returns when every worker has ended, also those that were ending before. */
+  /** Aborts the attempts of all workers of a group, and returns when every worker has ended, including those that were already ending. */
   async removeAll(groupId: GroupId): Promise<void> {
     for (const [id, { subscription }] of this.#standing) if (subscription.groupId === groupId) void this.remove(id, 0);
     await Promise.all(this.#endingOf(groupId));
@@ -87,12 +87,12 @@ export class DeliveryWorkers {
     return this.#standing.values();
   }
 
-  /** Those of one owner; the empty text for subscriptions without one. */
+  /** The workers of one owner; pass the empty text for subscriptions without one. */
   ofOwner(owner: string): Iterable<Standing> {
     return this.#byOwner.get(owner) ?? [];
   }
 
-  /** Everybody who has a worker. */
+  /** The owners of all workers. */
   owners(): Iterable<string> {
     return this.#byOwner.keys();
   }
