@@ -11,7 +11,7 @@ import { pause } from "../../lib/pause.ts";
 /** Wait before this node tries again to reserve a signer that another node has, in milliseconds. */
 const signerTryMs = 1_000;
 
-/** For a group whose registry is known. */
+/** Options of a ledger that must not deploy a registry. */
 const nobody: LedgerStartOptions = { mayDeploy: () => false };
 
 export interface AdmissionOptions {
@@ -61,7 +61,7 @@ export class Admission {
     }
   }
 
-  /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group takes no calls. */
+  /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group accepts no calls. */
   async keepSigner({ nodeId }: Membership, signal: AbortSignal): Promise<void> {
     const { group, clock, logger } = this.#options;
     while (!signal.aborted) {
@@ -77,7 +77,7 @@ export class Admission {
     }
   }
 
-  /** Why this node may not sign. */
+  /** Tries to reserve the signer. Returns why this node may not sign; undefined if it may. */
   async #findTaker(nodeId: NodeId): Promise<string | undefined> {
     const { coordinator, group } = this.#options;
     const { sender } = group.ledger;
