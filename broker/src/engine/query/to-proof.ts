@@ -2,7 +2,7 @@ import { toHexText } from "@stele/eth";
 import type { Proof } from "@stele/wire";
 import type { ProofResult } from "../broker.ts";
 
-/** A proof as the interface has it: one form for one proof. */
+/** A proof in the form of the public interface. A proof has only one such form. */
 export function toProof({ event, index, chain }: ProofResult): Proof {
   return {
     version: 1,
