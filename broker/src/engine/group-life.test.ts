@@ -21,7 +21,7 @@ const two = parseGroupId("2");
 const unreachable = errorCatalogue.chainUnreachable.code;
 
 /** A group on a chain in memory whose start can fail (`failure`), and which can report an outage. */
-class Away {
+class TestGroup {
   readonly chain: MemoryChain;
   readonly ledger: Ledger;
   failure: Error | undefined;
@@ -70,15 +70,15 @@ function build(
     readonly store?: Store;
     readonly publishTimeoutMs?: number;
   } = {},
-): readonly [Away, Away] {
+): readonly [TestGroup, TestGroup] {
   if (earlier.chains === undefined) clock = new VirtualClock();
   sink = new RecordingSink();
   lines = [];
   let uuids = 0;
   const [first = new MemoryChain({ clock }), second = new MemoryChain({ clock })] = earlier.chains ?? [];
   const groups = [
-    new Away(one, { chain: first, isFinal: true }),
-    new Away(two, { chain: second, isFinal: false }),
+    new TestGroup(one, { chain: first, isFinal: true }),
+    new TestGroup(two, { chain: second, isFinal: false }),
   ] as const;
   Object.assign(groups[1].ledger, { publishTimeoutMs: earlier.publishTimeoutMs });
   const running = createBroker({

@@ -154,7 +154,7 @@ export class AuditTrail {
     this.#cancel = undefined;
     const count = this.#leftOut;
     this.#leftOut = 0;
-    const reason = "too many refusals, looks and changes of filters came at once";
+    const reason = "too many refusals, reads and changes of filters came at once";
     if (count > 0) this.#write({ action: "audit", outcome: "left out", count, reason });
   }
 

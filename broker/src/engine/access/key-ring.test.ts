@@ -31,7 +31,7 @@ const credentialOf = (id: string): string => formatKeyCredential({ id, secret: s
 
 let clock: VirtualClock;
 let table: MemoryApiKeys;
-let looks: (readonly Owner[])[];
+let checks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
 /** If set, a read of the keys returns only after this promise. */
@@ -42,7 +42,7 @@ const damage = (role: StoredRole): StoredRole => (role.name === damagedRole ? { 
 beforeEach(async () => {
   clock = new VirtualClock();
   table = new MemoryApiKeys();
-  looks = [];
+  checks = [];
   isReadable = true;
   held = undefined;
   damagedRole = undefined;
@@ -66,7 +66,7 @@ beforeEach(async () => {
     { name: "DNS:other.example", principal: "other", roles: ["consumer"] },
   ];
   const time = new ForwardClock(clock);
-  const onChecked = (changed: ReadonlySet<Owner>): void => void looks.push([...changed]);
+  const onChecked = (changed: ReadonlySet<Owner>): void => void checks.push([...changed]);
   ring = new KeyRing({ apiKeys, roles, certificates, sha256, clock, time, logger: silentLogger, onChecked });
   await ring.start();
 });
@@ -104,21 +104,21 @@ it("accepts a new key and refuses a revoked one within a second", async () => {
   await clock.advance(keysReadEveryMs + 1);
   expect(ring.findFault(principal)).toBe("the key is revoked");
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
-  expect(looks.length).toBeGreaterThan(0);
+  expect(checks.length).toBeGreaterThan(0);
 });
 
 it("keeps the result of a later read when an earlier read ends after it", async () => {
   const { promise, resolve } = createDeferred<void>();
   await table.insertApiKey(keyOf(ids[1]), 10);
   held = promise;
-  const looked = ring.refresh();
+  const reading = ring.refresh();
   await clock.settle();
   held = undefined;
   await table.revokeApiKey(ids[1], clock.now());
-  const lookedAgain = ring.refresh();
+  const readingAgain = ring.refresh();
   await clock.settle();
   resolve();
-  await Promise.all([looked, lookedAgain]);
+  await Promise.all([reading, readingAgain]);
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
 });
 
@@ -218,16 +218,16 @@ describe("a stored role", () => {
     const held = ring.authenticate(credentialOf(ids[1]));
     expect(rightsOf(held)).toEqual(["publish", "read"]);
     expect(ring.rulesOf(owner)?.allows("read", scope), "by both keys of its owner").toBe(true);
-    looks.length = 0;
+    checks.length = 0;
     await put("stored", allow("subscribe"));
     expect([rightsOf(held), rightsNow()]).toEqual([["subscribe"], ["subscribe"]]);
-    expect(looks).toContainEqual([owner]);
+    expect(checks).toContainEqual([owner]);
     expect(ring.rulesOf(owner)?.allows("read", scope)).toBe(false);
     await table.deleteRole("stored");
     await clock.advance(keysReadEveryMs + 1);
     expect([rightsOf(held), ring.findFault(held)]).toEqual([[], lacking]);
     expect(ring.findWarning()).toContain(": stored");
-    expect(looks.at(-1)).toEqual([owner]);
+    expect(checks.at(-1)).toEqual([owner]);
     await put("stored", allow("read"));
     expect([rightsOf(held), ring.findFault(held), ring.findWarning()]).toEqual([["read"], undefined, undefined]);
   });

@@ -328,21 +328,21 @@ it("undoes a join in progress before stop returns", async () => {
 
 it("renew reports the ready groups at once; after drain it reports none", async () => {
   const world = setUp();
-  const told: (readonly GroupId[])[] = [];
+  const reported: (readonly GroupId[])[] = [];
   const working = world.coordinator.renew.bind(world.coordinator);
   world.coordinator.renew = (nodeId, what) => {
-    told.push([...what.groups]);
+    reported.push([...what.groups]);
     return working(nodeId, what);
   };
   const member = start(world);
   await member.membership(never);
   groups.push("1" as GroupId); // Any string will do.
   void member.renew();
-  expect(told.at(-1)).toEqual(["1"]);
+  expect(reported.at(-1)).toEqual(["1"]);
   void member.drain();
-  expect(told.at(-1)).toEqual([]);
+  expect(reported.at(-1)).toEqual([]);
   await world.clock.advance(ttl);
-  expect(told.at(-1)).toEqual([]);
+  expect(reported.at(-1)).toEqual([]);
 });
 
 it("passes hints to listeners, a nodes hint after its own join, and listens again after a failure", async () => {

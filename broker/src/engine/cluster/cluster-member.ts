@@ -200,7 +200,7 @@ export class ClusterMember implements Member {
     const joining = this.#nextJoining;
     this.#nextJoining = createDeferred();
     joining.resolve();
-    this.#hints.tell({ kind: "nodes" });
+    this.#hints.notify({ kind: "nodes" });
     return true;
   }
 
@@ -250,7 +250,7 @@ export class ClusterMember implements Member {
 
   #hear(hint: Hint): void {
     if (hint.kind === "gone") this.#report(hint);
-    this.#hints.tell(hint);
+    this.#hints.notify(hint);
   }
 
   /** Logs departures of other nodes, not those of earlier memberships of this one. */

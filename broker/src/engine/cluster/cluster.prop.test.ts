@@ -114,7 +114,7 @@ class World {
     else if (step.kind === "subscribe") void this.#subscribe(step.node, step.filter, step.offset);
     else if (step.kind === "continue" || step.kind === "remove") this.#change(step);
     else if (step.kind === "reorganise") this.#reorganise(step.depth);
-    else await this.#befall(step.kind, step.node);
+    else await this.#applyFault(step.kind, step.node);
     await cluster.clock.settle();
   }
 
@@ -242,7 +242,7 @@ class World {
     }
   }
 
-  async #befall(kind: (Step & { node: number })["kind"], index: number): Promise<void> {
+  async #applyFault(kind: (Step & { node: number })["kind"], index: number): Promise<void> {
     const node = this.cluster.find(index);
     if (node === undefined) {
       if (kind === "launch") this.cluster.launch(index);

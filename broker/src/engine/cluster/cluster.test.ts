@@ -143,14 +143,14 @@ describe("the delivering node", () => {
     await start(2);
     const { coordinator } = cluster.shared;
     const renew = coordinator.renew.bind(coordinator);
-    const told: (readonly string[])[] = [];
+    const reported: (readonly string[])[] = [];
     coordinator.renew = (nodeId, what) => {
-      if (cluster.node(1).ids.has(nodeId)) told.push(what.groups);
+      if (cluster.node(1).ids.has(nodeId)) reported.push(what.groups);
       return renew(nodeId, what);
     };
     const stopped = cluster.node(1).broker.stop(1_000);
     await cluster.clock.settle();
-    expect(told[0]).toEqual([]);
+    expect(reported[0]).toEqual([]);
     await cluster.run(stopped);
   });
 

@@ -19,7 +19,7 @@ import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
 import { HandOver } from "./hand-over.ts";
-import { compareHoldings, type HoldingsPage, type Standing } from "./holdings.ts";
+import { compareHoldings, type HoldingsPage, type RunningWorker } from "./holdings.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 
@@ -88,7 +88,7 @@ export class Deliveries {
   /** Ends all workers and releases each subscription as its worker ends. Attempts in progress have `graceMs`. Call it after {@link stop}. */
   async release(graceMs: number, signal: AbortSignal): Promise<void> {
     const giving = untilAborted(Promise.allSettled(this.#giving), signal);
-    await Promise.all([giving, this.#handOver.giveAll([...this.#standing()], { graceMs, signal })]);
+    await Promise.all([giving, this.#handOver.giveAll([...this.#runningWorkers()], { graceMs, signal })]);
   }
 
   /** Groups for which {@link resume} was called. */
@@ -145,13 +145,13 @@ export class Deliveries {
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#options;
     progressWriter.forgetAll();
-    await Promise.all([...this.#standing()].map(({ id }) => this.#drop(id)));
+    await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#drop(id)));
   }
 
   async #look(membership: Membership): Promise<void> {
     const holdings = await this.#options.coordinator.listHoldings(membership.nodeId);
     const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
-    const { wanted, doubtful } = compareHoldings(due, this.#standing());
+    const { wanted, doubtful } = compareHoldings(due, this.#runningWorkers());
     const giving = wanted.map((page) => underWay(this.#giving, this.#give(page, membership)));
     await allEnded([...giving, underWay(this.#settling, this.#settleAll(doubtful, membership))]);
   }
@@ -200,7 +200,7 @@ export class Deliveries {
     if (progress !== undefined) progressWriter.forget(progress);
   }
 
-  *#standing(): Iterable<Standing> {
+  *#runningWorkers(): Iterable<RunningWorker> {
     for (const { subscription, worker } of this.#options.workers.all()) {
       const { groupId } = subscription;
       const { id, epoch } = worker.progress;

@@ -9,7 +9,7 @@ export interface HoldingsPage<T> {
 }
 
 /** A worker, with the epoch under which it delivers. */
-export interface Standing extends SubscriptionKey {
+export interface RunningWorker extends SubscriptionKey {
   readonly groupId: GroupId;
 }
 
@@ -24,8 +24,8 @@ export interface HoldingsDifference {
 export const holdingsPageMax = 500;
 
 /** Compares the subscriptions that a node owns with those that it delivers. */
-export function compareHoldings(holdings: readonly Holding[], standing: Iterable<Standing>): HoldingsDifference {
-  const workers = new Map([...standing].map((worker) => [worker.id, worker]));
+export function compareHoldings(holdings: readonly Holding[], running: Iterable<RunningWorker>): HoldingsDifference {
+  const workers = new Map([...running].map((worker) => [worker.id, worker]));
   const wanted = new Map<GroupId, Holding[]>();
   const doubtful = new Map<GroupId, SubscriptionId[]>();
   for (const holding of holdings) {

@@ -53,7 +53,7 @@ it("end aborts its signal in the same turn", () => {
   const { membership } = setUp();
   let isReported = false;
   membership.ended.addEventListener("abort", () => void (isReported = true));
-  membership.end("told");
+  membership.end("the test ends it");
   expect(isReported).toBe(true);
   expect(membership.isLive()).toBe(false);
 });

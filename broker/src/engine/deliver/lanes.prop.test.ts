@@ -52,7 +52,7 @@ function randomFrom(seed: number): () => number {
 const keyOf = (topic: string, sequence: number): string => `${topic} ${sequence}`;
 
 /** One subscription to all topics across restarts and kills of its broker, with checks of its invariants. */
-class Trial {
+class Scenario {
   readonly #random: () => number;
   readonly #history: History;
   readonly #store = createMemoryStore();
@@ -144,19 +144,19 @@ class Trial {
   }
 }
 
-let trial: Trial | undefined;
+let scenario: Scenario | undefined;
 afterEach(async () => {
-  await trial?.engine.stop();
-  trial = undefined;
+  await scenario?.engine.stop();
+  scenario = undefined;
 });
 
 describe("a subscription with concurrency, batches or both", () => {
   it("gets every event in the order of its topic, and its cursor passes only accepted events, across restarts and kills", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {
-        await trial?.engine.stop();
-        trial = new Trial(one);
-        await trial.run();
+        await scenario?.engine.stop();
+        scenario = new Scenario(one);
+        await scenario.run();
       }),
       { numRuns: 25 },
     );

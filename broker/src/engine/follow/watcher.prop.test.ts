@@ -164,7 +164,7 @@ class Node {
     );
   }
 
-  told(): readonly (readonly string[])[] {
+  delivered(): readonly (readonly string[])[] {
     const { attempts } = this.sink;
     return this.subscriptions.map(({ id }) =>
       attempts.filter(({ subscription }) => subscription.id === id).map(({ event }) => nameOf(event)),
@@ -299,7 +299,7 @@ it("delivers each matching event once and in order, whenever reads of the store 
       node.watch();
       await scheduler.waitFor(node.idle());
       await untilIdle(scheduler);
-      expect(node.told()).toEqual(node.expected());
+      expect(node.delivered()).toEqual(node.expected());
     }),
     { numRuns: 800 },
   );
@@ -322,7 +322,7 @@ it("workers that keep up need no store reads, even if a page ends inside a block
       const { reads } = node;
       for (const step of history) await node.take(step);
       await settle();
-      expect(node.told()).toEqual(node.expected());
+      expect(node.delivered()).toEqual(node.expected());
       expect(node.reads).toBe(reads);
     }),
   );
