@@ -167,7 +167,7 @@ export interface NodeHealth {
 
 /** What a connection may do with its session. */
 export interface ConnectedSession extends TailSession {
-  /** The same for as long as the session lives. */
+  /** Does not change while the session lives. */
   readonly id: string;
   /** Whether the session outlives its connection. */
   readonly isStored: boolean;
@@ -252,7 +252,7 @@ export interface AttachOrder {
   /** Blank or undefined means the default group. */
   readonly groupId: string | undefined;
   readonly protocol: SessionProtocol;
-  /** The client's name for the session, unique in the group. */
+  /** The client's name for the session; a group has one session for each name. */
   readonly key: string;
   /** Whether to drop the state of an earlier session with this key. */
   readonly isClean: boolean;

@@ -175,7 +175,7 @@ describe("a group whose chain does not answer at the start", () => {
     expect(sink.sequencesOf(id)).toEqual([1]);
   });
 
-  it("is retried every 5 seconds in the end, however often it fails", async () => {
+  it("is retried endlessly, every 5 seconds after the first minute", async () => {
     const [, away] = build();
     away.failure = new Error("anything");
     await start();

@@ -80,7 +80,7 @@ export class Group {
   readonly times: BlockTimes;
   readonly origins: EventOrigins;
   readonly #store: Store;
-  /** Whether another node writes the index of a chain that can reorg: the block of a number may not be the one that this node waited for. */
+  /** Whether a block that this node waits for may be indexed as another one: another node may write the index, of a chain that can reorg. */
   readonly #isForeign: boolean;
   readonly #head: SingleFlight<IndexHead | undefined>;
   #closedBecause: string | undefined = chainNotAnswered;

@@ -58,7 +58,7 @@ export interface EngineLimits {
   readonly giveUpAfterMs: number;
   /** Wait before cursors that could not be written are written again; it doubles with each failure. */
   readonly progressRetryDelayMsMin: number;
-  /** Longest such wait before cursors are written again. If the broker is killed after an outage of the store, events acknowledged within it repeat. */
+  /** Longest wait before unwritten cursors are written again. After an outage of the store and a kill, events acknowledged within it are repeated. */
   readonly progressRetryDelayMsMax: number;
   /** Wait between two scrubs of a group's index; 0 for no scrubs. */
   readonly scrubPeriodMs: number;
@@ -84,7 +84,7 @@ export interface EngineLimits {
   readonly balanceEveryMs: number;
   /** How long a call waits for a subscription that another node hands over. */
   readonly claimWaitMs: number;
-  /** Longest wait before such a call asks again without a hint. */
+  /** Longest wait before a call that waits for a hand-over asks again without a hint. */
   readonly claimPollMs: number;
 }
 

@@ -256,7 +256,7 @@ async function checkHistory(steps: readonly Step[], confirmations: number): Prom
 }
 
 /** Found by chance: the broker stops, with an attempt in progress, in the turn in which its index rolls back. */
-const goesBackWhileItStops: readonly Step[] = [
+const rollsBackWhileStopping: readonly Step[] = [
   { kind: "reorganise", depth: 0, fates: ["kept"], isReversed: false },
   { kind: "empty", count: 1 },
   { kind: "publish", topic: "b/c", count: 1, isMalformed: false },
@@ -275,7 +275,7 @@ it("after any history of reorgs the index equals the final chain, and its events
     fc.asyncProperty(history, fc.constantFrom(0, 0, 1, 4), async (steps, confirmations) => {
       await checkHistory(steps, confirmations);
     }),
-    { numRuns: 150, examples: [[[...goesBackWhileItStops], 0]] },
+    { numRuns: 150, examples: [[[...rollsBackWhileStopping], 0]] },
   );
 }, 120_000);
 

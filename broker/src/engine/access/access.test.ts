@@ -176,7 +176,7 @@ describe("without the right", () => {
   });
 });
 
-it("authorize throws without the right, and does nothing else with it", () => {
+it("authorize throws without the right, and returns with the right", () => {
   isDenied = (action) => action === "chain";
   expect(() => engine.broker.authorize("chain")).toThrow("not allowed: chain");
   engine.broker.authorize("administer");

@@ -237,7 +237,7 @@ export class Access {
     return this.#policy.recall(owner as Owner); // It was stored as one.
   }
 
-  /** Returns whether the caller can name a topic. Events of topics that it cannot name, such as another tenant's, do not exist for it. */
+  /** Returns a function: whether the caller can name a topic. Events of other topics, such as another tenant's, do not exist for it. */
   finderFor({ principal }: Pick<Caller, "principal">): (topic: TopicName) => boolean {
     const names = namesOf(principal);
     return names === undefined ? () => true : (topic) => names.isOwn(topic);

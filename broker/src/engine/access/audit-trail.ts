@@ -84,7 +84,7 @@ export class AuditTrail {
     this.#writeLeftOut();
   }
 
-  /** As `AuditLog.findTrouble` says. */
+  /** See `AuditLog.findTrouble`. */
   findTrouble(): string | undefined {
     return this.#log.findTrouble();
   }
@@ -160,7 +160,7 @@ export class AuditTrail {
 
   #write(line: Omit<AuditLine, "time">): void {
     const entries = Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
-    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // The same fields.
+    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // It has the same fields.
   }
 }
 

@@ -306,11 +306,11 @@ describe("a client certificate", () => {
     ["without names", [], "no name of the certificate is configured"],
     ["of two principals", ["DNS:other.example", "DNS:shop.example"], "several names of the certificate are configured"],
     ["with one name twice", ["DNS:shop.example", "DNS:shop.example"], undefined],
-  ])("%s is judged by its names", (_, names, fault) => {
+  ])("%s %j gives the fault %j", (_, names, fault) => {
     expect(ring.findFault(ring.authenticate(undefined, certificateOf(...names)))).toBe(fault);
   });
 
-  it("does not count beside a credential", () => {
+  it("is ignored if the client gives a credential", () => {
     const certificate = certificateOf("DNS:shop.example");
     expect(ring.authenticate("wrong", certificate).kind).toBe("rejected");
     expect(ring.authenticate("stele_certificate DNS:shop.example_", certificate).kind).toBe("rejected");

@@ -130,7 +130,7 @@ export class KeyRing {
     return found.length > 1 ? ambiguous : { ...entry.principal, expiresAt: validTo };
   }
 
-  /** As `Policy.findFault` says. */
+  /** See `Policy.findFault`. */
   findFault(principal: Principal): string | undefined {
     if (principal.kind === "anonymous") return "none was given";
     if (principal.kind === "rejected") return principal.reason;
@@ -140,7 +140,7 @@ export class KeyRing {
     throw new BrokerError("storeUnreachable", { details: trouble });
   }
 
-  /** As `Policy.findTrouble` says. */
+  /** See `Policy.findTrouble`. */
   findTrouble(): string | undefined {
     const isStale = this.#parts.clock.monotonic() - this.#readAt > keysStaleMsMax;
     return isStale ? "the keys cannot be read" : undefined;
@@ -227,7 +227,7 @@ export class KeyRing {
     const { apiKeys, clock } = this.#parts;
     const startedAt = clock.monotonic();
     const keys = await apiKeys.listApiKeys(this.#revision);
-    const takeOver = await this.roles.read(); // After the keys: a key comes later than its roles.
+    const takeOver = await this.roles.read(); // Read roles after keys: a role is stored before the keys that have it.
     const changed = takeOver();
     if (changed.size > 0) this.#renew(changed);
     for (const key of keys) {

@@ -112,7 +112,7 @@ it("lets only the owner or an admin resubscribe or end a subscription", async ()
   expect(await engine.store.listSubscriptions()).toEqual([]);
 });
 
-it("refuses the owner to end a subscription or a session's filter if its rules deny unsubscribe on that topic", async () => {
+it("does not let the owner end a subscription or a session's filter if its rules deny unsubscribe on that topic", async () => {
   await insert("keeper", "keeper");
   await engine.clock.advance(1_000);
   const caller = by("keeper");

@@ -25,7 +25,7 @@ export interface Scope {
   readonly topic: string | undefined;
 }
 
-/** Decides who may do what. It is synchronous and changes nothing, as every publish asks it. */
+/** Decides who may do what. Checks of rights are synchronous and change nothing, as every publish needs one. */
 export interface Policy {
   /**
    * Finds the principal of a credential, or of a certificate if there is no credential. A wrong credential gives a rejected principal, which has no rights.

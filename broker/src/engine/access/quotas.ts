@@ -16,7 +16,7 @@ import type { PublishCall } from "../broker.ts";
 import { HeldRefusals } from "./held-refusals.ts";
 import { type Caller, nobody, type Principal } from "./caller.ts";
 
-/** Number of accounts from which unused ones are removed. */
+/** Number of accounts at which unused ones are removed. */
 const accountsSweptMin = 1_000;
 /** Retry time, in milliseconds, of a refusal that lasts until something else ends. */
 const storedRetryAfterMs = 10_000;

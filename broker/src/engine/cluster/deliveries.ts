@@ -41,7 +41,7 @@ export interface DeliveriesOptions {
 
 /**
  * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn,
- * and while no index rolls back. Outside this order, workers stop only when a membership ends, and for a rollback.
+ * and while no index rolls back. Outside such a turn, workers stop only when a membership ends, and for a rollback.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;

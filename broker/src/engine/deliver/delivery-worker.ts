@@ -236,7 +236,7 @@ export class DeliveryWorker {
     return held;
   }
 
-  /** Delivers events in one request, and passes those that the subscriber may not receive any more. Returns false if the worker must end. */
+  /** Delivers events in one request; the cursor passes those that the subscriber may not receive any more. Returns false if the worker must end. */
   async #deliver(items: readonly Held[]): Promise<boolean> {
     for (let rest = items; rest.length > 0; ) {
       const result = await this.#attempt(rest);

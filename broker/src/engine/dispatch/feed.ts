@@ -56,8 +56,8 @@ interface Slice {
  * A feed queues references to batches. While it keeps up, the hub offers it each indexed batch (`live`). When more than `feedEventsMax` events or
  * `feedBytesMax` bytes would wait, it leaves the live feed and reads one batch after another from the store until it has caught up (`behind`).
  *
- * The seam: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in which `#queuedUpTo` is the end of the
- * newest indexed block, and an offer always begins after that block.
+ * The change between both loses and repeats no event: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in
+ * which `#queuedUpTo` is the end of the newest indexed block, and an offer always begins after that block.
  *
  * A feed that is behind may have to drop its queue between two turns (see `HeldBatches`). Then `peek` returns no event until `more` has read again.
  *

@@ -12,7 +12,7 @@ import { pause } from "../../lib/pause.ts";
 const signerTryMs = 1_000;
 
 /** Options of a ledger that must not deploy a registry. */
-const nobody: LedgerStartOptions = { mayDeploy: () => false };
+const mayNotDeploy: LedgerStartOptions = { mayDeploy: () => false };
 
 export interface AdmissionOptions {
   readonly group: Group;
@@ -40,10 +40,10 @@ export class Admission {
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#options;
     const membership = await member.membership(signal);
-    if (membership === undefined) return nobody;
+    if (membership === undefined) return mayNotDeploy;
     const taken = await this.#findTaker(membership.nodeId);
     if (taken !== undefined) throw new Error(taken);
-    if ((await records.findGroupRecord(group.id)) !== undefined) return nobody;
+    if ((await records.findGroupRecord(group.id)) !== undefined) return mayNotDeploy;
     this.#lease = await coordinator.takeLease(group.id, membership.nodeId);
     if (this.#lease === undefined) throw new Error("another node deploys the topic registry on its chain");
     return { mayDeploy: () => membership.isLive() };

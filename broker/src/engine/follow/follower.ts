@@ -21,7 +21,7 @@ export interface FollowerOptions extends BlockIndexerOptions {
   readonly rollBack: (to: BlockRef) => Promise<RollBack>;
 }
 
-/** Reads final blocks of one group, commits each round to the store in one transaction, and advances the progress. */
+/** Reads final blocks of one group, commits the blocks of each step to the store in one transaction, and advances the progress. */
 export class Follower {
   readonly #parts: FollowerOptions;
   readonly #indexer: BlockIndexer;

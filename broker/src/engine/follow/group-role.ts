@@ -74,7 +74,7 @@ export class GroupRole implements Role {
     await Promise.all(others);
   }
 
-  /** Waits for each membership in turn, until this node holds its signer reservation under it. */
+  /** For each membership in turn: waits until this node has reserved its signer under it, and then until it ends. */
   async #joinInTurn(signal: AbortSignal): Promise<void> {
     const { member, admission } = this.#options;
     while (!signal.aborted) {
@@ -101,7 +101,7 @@ export class GroupRole implements Role {
     if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
   }
 
-  /** Looks again at once, even if a look is in progress: it may have missed the change. */
+  /** Begins the next round of the loop at once. A round in progress may have missed the change. */
   #look(): void {
     this.#isDue = true;
     this.#wake();
@@ -138,7 +138,7 @@ export class GroupRole implements Role {
     await this.#release();
   }
 
-  /** Releases the owed lease. Tries again at each look: no other node can follow until the lease is free. An ended membership has no lease. */
+  /** Releases the owed lease. Each round retries it: no other node can follow until the lease is free. An ended membership has no lease. */
   async #release(): Promise<void> {
     if (this.#owed === undefined) return;
     const { lease, membership } = this.#owed;
@@ -168,7 +168,7 @@ export class GroupRole implements Role {
     }
   }
 
-  /** Waits until it is time to look again. After a failure, hints are ignored. */
+  /** Waits until the next round. After a failure, hints do not end the wait. */
   async #rest(failures: number): Promise<void> {
     const { clock, limits } = this.#options;
     const { signal } = this.#stopping;

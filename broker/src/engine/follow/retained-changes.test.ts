@@ -54,7 +54,7 @@ it("removes the retained event of a topic if its last marked event is empty", ()
 
 it.each<[string, string, Extensions]>([
   ["no extension", "1", []],
-  ["an empty content alone", "", []],
+  ["an empty content without the mark", "", []],
   ["another value of the mark", "1", [["svc-retain", "false"]]],
   ["another key with the same end", "1", [["svc-svc-retain", "true"]]],
   ["a second value of the mark", "1", [["svc-retain", "no"], ...marked]],
@@ -64,7 +64,7 @@ it.each<[string, string, Extensions]>([
   expect(retainedIn(batch(alpha, 0, [[content, extensions]]))).toBeUndefined();
 });
 
-it("finds the mark behind another prefix", () => {
+it("finds the mark with another prefix of extensions", () => {
   const other = new RetainedChanges("x".repeat(60));
   const events = batch(alpha, 0, [["1", [[`${"x".repeat(60)}retain`, "true"]]]]);
   expect(other.addTo(blockOf(7, { batches: [events] })).retained).toHaveLength(1);

@@ -39,7 +39,7 @@ export class StallDetector {
     this.#options = options;
   }
 
-  /** Why health reports a stalled index; undefined if there is none, or while the follower may still give the lease away. */
+  /** How the index has stalled, for health; undefined if it has not, or while the follower may still give the lease away. */
   get failure(): string | undefined {
     const { clock, limits, progress } = this.#options;
     const sight = this.#sight;

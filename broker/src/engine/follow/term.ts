@@ -34,7 +34,7 @@ export interface TermOptions {
   readonly logger: Logger;
 }
 
-/** `lost`: this node has lost the lease. `away`: the chain does not answer this node, so another one should follow. `ended`: `until` aborted. */
+/** `lost`: this node has lost the lease. `away`: its chain does not answer, fails or is behind; another node should follow. `ended`: `until` aborted. */
 export type TermOutcome = "lost" | "away" | "ended";
 
 /** Follows a group while this node holds the lease. */

@@ -25,7 +25,7 @@ const batchBytesReadMax = 2 ** 20;
 
 export interface ProofQueryOptions {
   readonly store: Store;
-  /** The store itself, which does not read dropped events from the chain: the topics of a block need none. */
+  /** The store itself, which does not read dropped events from the chain: listing the topics of a block does not need them. */
   readonly keptStore: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly events: EventQuery;

@@ -2,7 +2,7 @@ import { toHexText } from "@stele/eth";
 import type { Proof } from "@stele/wire";
 import type { ProofResult } from "../broker.ts";
 
-/** A proof in the form of the public interface. A proof has only one such form. */
+/** Converts a proof to the form of the public interface, which is canonical. */
 export function toProof({ event, index, chain }: ProofResult): Proof {
   return {
     version: 1,
