@@ -203,7 +203,7 @@ function toPage<Item, Body>({ items, next }: Page<Item>, toBody: (item: Item) =>
 
 function toSequence(text: string): number {
   if (/^\d{1,16}$/.test(text)) return Number(text);
-  throw parameterError('"cursor" is none of this list');
+  throw parameterError('"cursor" is not from this list');
 }
 
 /** Routes have each parameter of their path. */
