@@ -10,7 +10,7 @@ import type { AuditLine } from "./ports/audit-log.ts";
 import type { ApiKeys } from "./ports/api-keys.ts";
 import { version } from "./version.ts";
 
-/** What a command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
+/** Output of a command, and its exit code: 0 done, 1 failed, 2 wrong usage. */
 export interface CommandOutcome {
   readonly exitCode: 0 | 1 | 2;
   readonly output: string;
@@ -18,12 +18,12 @@ export interface CommandOutcome {
   readonly problem: string;
 }
 
-export interface CommandSurroundings {
+export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
 }
 
-/** What a command has done. */
+/** The result of a command. */
 export interface CommandDone {
   /** For people. */
   readonly output: string;
@@ -36,20 +36,20 @@ export interface CommandDone {
 /** The arguments of a command. */
 export interface CommandWords {
   readonly form: Form;
-  /** What is not the command's own. */
+  /** The flags that are settings of the broker, with their values. */
   readonly settings: readonly string[];
   readonly positional: readonly string[];
   /** The values of the command's own flags. */
   readonly given: ReadonlyMap<string, readonly string[]>;
 }
 
-/** A mistake of whoever typed the command. */
+/** The command was used wrongly: exit code 2. */
 export class UsageError extends Error {}
 
-/** Tries while another process changes keys or roles. */
+/** Maximum number of tries while another process changes keys or roles. */
 const triesMax = 20;
 
-/** Every flag but the command's own is a setting of the broker, and has a value. */
+/** Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value. */
 function readWords(argv: readonly string[], ownFlags: readonly string[]): CommandWords {
   const { form, words } = takeForm(argv);
   const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
@@ -64,14 +64,14 @@ function readWords(argv: readonly string[], ownFlags: readonly string[]): Comman
   return { form, settings, positional, given };
 }
 
-export interface CommandCall extends CommandSurroundings {
-  /** Everything behind the action. */
+export interface CommandCall extends CommandContext {
+  /** The arguments after the action. */
   readonly words: readonly string[];
-  /** Flags that are no settings of the broker. */
+  /** Flags that are not settings of the broker. */
   readonly ownFlags: readonly string[];
 }
 
-/** Opens the keys and roles of the broker with these settings, and carries out a command on them. It never throws. */
+/** Opens the keys and roles of the broker with these settings, and runs `task` on them. Never throws. */
 export async function runOnKeys(
   name: string,
   { words, ownFlags, env, now }: CommandCall,
@@ -107,7 +107,7 @@ async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<R
   }
 }
 
-/** SQLite refuses a process while another one writes. */
+/** Repeats the task if the database is busy: SQLite refuses a process while another one writes. */
 async function retried<Result>(task: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -19,11 +19,11 @@ import { readKeyDocument } from "./tokens/key-source.ts";
 interface AccessParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Takes the failure of a part that the broker cannot go on without. */
+  /** Called if a part fails without which the broker cannot run. */
   readonly onFailure: (failure: Error) => void;
 }
 
-/** How the broker knows its clients; undefined where access is off, which is said where others reach the broker. */
+/** How the broker authenticates clients; undefined if access is off. Then it logs a warning if other machines reach the broker. */
 export function createKeyOptions(config: Config, parts: AccessParts): KeyOptions | undefined {
   const { logger } = parts;
   if (config.access === undefined) {
@@ -48,7 +48,7 @@ function createTokenOptions({ access }: Config, parts: AccessParts): KeyOptions[
   return { verifier: new JwtVerifier(issuers, { ...parts, read: readKeyDocument }), mappings };
 }
 
-/** The table of keys: in the database that nodes share, else in a file of the data folder that must be there. */
+/** The table of keys: in the database that nodes share, else in a file of the data folder, which must exist. */
 export function createApiKeys(
   config: Config,
   { logger, onFailure: onFault }: Pick<AccessParts, "logger"> & Partial<AccessParts>,
@@ -57,7 +57,7 @@ export function createApiKeys(
   return createSqliteApiKeys(join(config.dataDir, "keys.sqlite"), { onFault });
 }
 
-/** The configured roles, and the one that every broker has. */
+/** The configured roles, and the built-in role. */
 export function rolesOf({ access }: Pick<Config, "access">): ReadonlyMap<string, readonly AccessRule[]> {
   return new Map([...Object.entries(access?.roles ?? {}), [adminRole, adminRules]]);
 }

@@ -11,7 +11,7 @@ import { FileAuditLog, formatAuditLine, OutputAuditLog } from "./telemetry/audit
 
 /** The value of the setting that names the standard output. */
 const toOutput = "stdout";
-/** How long the last lines may take when the broker stops, in milliseconds. */
+/** Time limit for writing the last lines when the broker stops, in milliseconds. */
 const stopMsMax = 1_000;
 
 interface AuditParts {
@@ -20,7 +20,7 @@ interface AuditParts {
   readonly cleanup: CleanupStack;
 }
 
-/** The audit log of the settings, which is closed with the rest; undefined for none. @throws Error where it cannot be opened. */
+/** Opens the audit log of the settings; `cleanup` closes it. Undefined if the settings name none. @throws Error if the log cannot be opened. */
 export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Promise<AuditLog | undefined> {
   if (auditLog === "") return undefined;
   const log = auditLog === toOutput ? new OutputAuditLog(standardOutput) : new FileAuditLog(auditLog, parts);
@@ -29,7 +29,10 @@ export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Pr
   return log;
 }
 
-/** Appends what a command has done. Returns what the command has to print: the line, where it goes to no file, or why it was not written. */
+/**
+ * Appends what a command has done to the audit log. Returns the text that the command must print: the line itself if the log is the standard output,
+ * the reason if the line could not be written, else "".
+ */
 export function auditCommand(
   { auditLog }: Pick<Config, "auditLog">,
   line: Omit<AuditLine, "protocol" | "outcome">,

@@ -10,7 +10,7 @@ import { silentLogger } from "./lib/logger.ts";
 const content = "whatever-was-published";
 
 let root: string;
-/** Its broker does not run. */
+/** The data folder; no broker runs on it. */
 let folder: string;
 let target: string;
 let lines: string[];
@@ -46,7 +46,7 @@ function leave(end: "killed" | "stopped"): void {
   cpSync(join(root, end), folder, { recursive: true });
 }
 
-/** Flips a bit where a file first has the content: other transactions follow it. */
+/** Flips a bit at the first place of the content in a file; other transactions follow that place. */
 function flip(name: string): void {
   const file = join(folder, name);
   const bytes = readFileSync(file);
@@ -97,7 +97,7 @@ describe("stele backup while no broker runs", () => {
     expect(existsSync(target)).toBe(false);
   });
 
-  it("logs a damaged log of the store, and copies what is left", async () => {
+  it("reports a damaged write-ahead log of the store, and copies the rest", async () => {
     leave("killed");
     flip("store.sqlite-wal");
     expect(await backUp()).toMatchObject({ exitCode: 0 });

@@ -22,7 +22,7 @@ import { holdShared } from "./store/sql/sqlite/hold-shared.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
-/** What a command has to say, and its exit code: 0 done, 1 it failed, 2 it was not understood. */
+/** Output of a command, and its exit code: 0 done, 1 failed, 2 wrong usage. */
 export interface BackupOutcome {
   readonly exitCode: 0 | 1 | 2;
   readonly output: string;
@@ -38,10 +38,10 @@ const formHelp = `
 const usages = {
   backup: `Usage: stele backup DIR [settings of the broker]
 
-Copies the chain, the store and the keys of a broker, whether it runs or not, to the new folder DIR: all of one moment, each file with its digest in
-backup.json. A broker that runs goes on serving meanwhile. DIR holds keys in clear text: protect it as the data folder.
+Copies the chain, the store and the keys of a broker to the new folder DIR, in states that match, with the digest of each file in backup.json. The
+broker may run, and keeps serving meanwhile. DIR contains keys in clear text: protect it like the data folder.
 
-Give it the settings that the broker is started with, such as --data-dir, on the machine and as the user of the broker.
+Give the command the broker's settings, such as --data-dir. Run it on the broker's machine, as the broker's user.
 ${formHelp}
 Examples:
   stele backup /backups/2026-11-23
@@ -49,16 +49,16 @@ Examples:
 `,
   restore: `Usage: stele restore DIR [settings of the broker]
 
-Copies a backup that \`stele backup\` made to a new data folder, the one that --data-dir names, and compares each file with its digest. A broker that is
-started there calls no receiver until you run \`stele activate\`: inspect it first.
+Copies a backup that \`stele backup\` made to the new data folder that --data-dir names, and compares each file with its digest. A broker that starts
+there calls no receiver until you run \`stele activate\`: inspect it first.
 ${formHelp}
 Examples:
   stele restore /backups/2026-11-23 --data-dir ./restored
 `,
   activate: `Usage: stele activate [settings of the broker]
 
-Lets the broker of a restored data folder call receivers, from its next start on. Make sure first that the broker which was backed up runs no more:
-both would deliver the same events, and sign with one key.
+Lets the broker of a restored data folder call receivers, from its next start on. Make sure first that the original broker no longer runs: both would
+deliver the same events, and sign with the same key.
 ${formHelp}
 Examples:
   stele activate --data-dir ./restored
@@ -67,12 +67,12 @@ Examples:
 
 export type BackupCommand = keyof typeof usages;
 
-/** Pause before a chain whose log a reader needs is asked again, in milliseconds; a reader has its snapshot for about a second. */
+/** Pause before the next try to hold the chain's file, if a reader still needs its log. A reader keeps its snapshot for about a second. */
 const holdAgainMs = 100;
-/** Times that it is asked. */
+/** Maximum number of tries to hold the chain's file for a backup. */
 const holdsMax = 300;
 
-/** Runs a command with the arguments after its word. It never throws. */
+/** Runs a command with the arguments after its name. Never throws. */
 export async function runBackupCommand(
   command: BackupCommand,
   argv: readonly string[],
@@ -147,7 +147,10 @@ function toResult(
   return { folder, madeAt, version: madeBy, files, missing: listMissing(config) };
 }
 
-/** Holds the folder meanwhile, so that no broker starts. A folder that a start would refuse is no backup: it would be missed too late. */
+/**
+ * Locks the folder meanwhile, so that no broker starts. Refuses a folder that a start would refuse: otherwise nobody would notice before they need the
+ * backup.
+ */
 async function backUpStopped(config: Config, { target, logger }: Orders): Promise<Manifest> {
   const held = openDataFolder(config.dataDir);
   try {
@@ -163,7 +166,7 @@ function describe({ files, madeAt }: Manifest): string {
   return `backup of ${madeAt}: ${files.map(({ name }) => name).join(", ")}, ${bytes} bytes`;
 }
 
-/** Files that belong to a broker and are outside its folder. */
+/** Files of a broker outside its data folder, which its backup lacks. */
 function listMissing(config: Config): readonly string[] {
   const keys = groupsOf(config).flatMap(({ signer }) => fileOf(signer) ?? []);
   return [...(config.secretKeyFile === "" ? [] : [config.secretKeyFile]), ...keys];
@@ -186,7 +189,7 @@ export interface BackupParts {
   readonly logger: Logger;
   readonly cleanup: CleanupStack;
   readonly chain: EmbeddedChain | undefined;
-  /** Undefined where the store is no file of the folder. */
+  /** Returns undefined if the store is not a file in the folder. */
   readonly storeFile: () => HeldFile | undefined;
 }
 
@@ -209,14 +212,14 @@ export function serveBackups({ folder, clock, logger, cleanup, ...parts }: Backu
 type HeldParts = Pick<BackupParts, "folder" | "chain" | "storeFile">;
 
 /**
- * The store first, and the chain while nothing is written to the store: so the index is never ahead of the chain, and the store has every key of a
- * publish that the chain has.
+ * Holds the store first, then the chain while nothing is written to the store. So in the copy, the index is never ahead of the chain, and the store has
+ * the key of every publish that is on the chain.
  */
 async function holdData({ folder, chain, storeFile }: HeldParts, signal: AbortSignal): Promise<() => Promise<void>> {
   const store = storeFile();
   const holdChain = async (): Promise<boolean> => (await chain?.holdFile()) ?? true;
   const isHeld = await untilTrue(() => (store === undefined ? holdChain() : store.hold(holdChain)), signal);
-  if (!isHeld) throw new Error(`readers of ${chainFile(folder)} leave no moment for a copy: try again`);
+  if (!isHeld) throw new Error(`${chainFile(folder)} cannot be copied while readers need its log: try again`);
   return async () => {
     chain?.releaseFile();
     await store?.release();

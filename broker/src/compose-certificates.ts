@@ -5,7 +5,7 @@ import { type CertificateFiles, readCertificate } from "./gateway/shared/connect
 
 const names = { http: "HTTP", ...protocolNames } as const;
 
-/** Where the certificate of what is served over TLS is. */
+/** The certificate files of a protocol that is served over TLS. */
 export function certificateFilesOf(config: Config, served: TlsServed): CertificateFiles {
   return {
     certificateFile: config[`${served}TlsCertificateFile`],
@@ -14,7 +14,7 @@ export function certificateFilesOf(config: Config, served: TlsServed): Certifica
   };
 }
 
-/** @throws Error that says what is wrong with a certificate that the settings name. */
+/** @throws Error that says why a certificate that the settings name cannot be used. */
 export function checkCertificates(config: Config): void {
   for (const served of tlsServed) {
     if (isSecured(config, served)) readCertificate(certificateFilesOf(config, served), names[served]);

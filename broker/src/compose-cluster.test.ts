@@ -15,7 +15,7 @@ import { createLogger } from "./telemetry/logger.ts";
 
 const password = "hunter2-of-the-database";
 const addresses = ["node-a:8080", "node-b:8080"];
-/** A page of PostgreSQL. */
+/** Size of a page of PostgreSQL. */
 const pageBytes = 8_192;
 const waiting = { timeout: 20_000, interval: 50 };
 
@@ -98,7 +98,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     expect(metrics.filter((text) => text.includes('stele_group_follows{group="1"} 1')).length).toBe(1);
   });
 
-  it("a third one whose start is ended while it waits for its chain leaves the others at once", async () => {
+  it("lose a third node at once if its start is aborted while it waits for its chain", async () => {
     const ending = new AbortController();
     const started = startNode("node-c:8080", { endpoint: "http://127.0.0.1:1", signal: ending.signal });
     await vi.waitFor(
@@ -110,7 +110,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     expect(await call(0, "/admin/listSubscription")).not.toHaveProperty(["node-c:8080"]);
   });
 
-  it("show the database's password nowhere", async () => {
+  it("never show the database's password", async () => {
     const shown = await Promise.all(
       ["/health/ready", "/metrics", "/admin/listSubscription", "/"].map((path) => textOf(0, path)),
     );
@@ -118,7 +118,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     expect([...log, ...shown].join("\n")).not.toContain(password);
   });
 
-  it("end when the database says that its data is damaged", async () => {
+  it("fail if the database reports that its data is damaged", async () => {
     await call(0, "/rest/open?topic=damaged");
     const { eventId } = (await call(0, "/rest/publish?topic=damaged&content=x")) as { eventId: string }; // As documented.
     await spoilTable("batches");

@@ -4,7 +4,7 @@ import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
 import type { MetricsRegistry } from "./telemetry/metrics.ts";
 
-/** What the server of a protocol with connections needs beside the settings. */
+/** What an MQTT or STOMP server needs besides the settings. */
 export interface ConnectionDependencies {
   readonly broker: Broker;
   readonly logger: Logger;

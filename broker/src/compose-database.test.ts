@@ -21,7 +21,7 @@ function fileOf(text: string, mode = 0o600): string {
 }
 
 test.each(["postgres://stele@db/stele", "postgres://stele@db/stele?sslmode=require", "postgres:///stele?host=/run"])(
-  "the password of the file goes into %s, whatever signs it has",
+  "adds the password of the file to %s, whatever characters it has",
   (databaseUrl) => {
     const password = "p@ss:/?#&+ %41=";
     const databasePasswordFile = fileOf(`${password}\n`);
@@ -31,12 +31,12 @@ test.each(["postgres://stele@db/stele", "postgres://stele@db/stele?sslmode=requi
   },
 );
 
-test("an address with its own password stays as it is", () => {
+test("leaves an address with its own password unchanged", () => {
   const databaseUrl = "postgres://stele:secret@db/stele";
   expect(databaseAddress({ databaseUrl, databasePasswordFile: "" }, silentLogger)).toBe(databaseUrl);
 });
 
-test("a file that others can read is warned about", () => {
+test("warns of a password file that others can read", () => {
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
   const databasePasswordFile = fileOf("secret", 0o644);
@@ -44,7 +44,7 @@ test("a file that others can read is warned about", () => {
   expect(warnings).toEqual(["secret file is open to other users"]);
 });
 
-test("a key that the address names is a secret like the others", () => {
+test("warns of an sslkey file that others can read", () => {
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
   const databaseUrl = `postgres://stele@db/stele?sslmode=verify-full&sslkey=${fileOf("key", 0o640)}`;
@@ -60,21 +60,21 @@ test.each(["sslkey", "sslcert", "sslrootcert"])("refuses %s that names a missing
   ]);
 });
 
-test("names an unknown sslmode without user and password", () => {
+test("reports an unknown sslmode, without user and password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
     "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is not one of disable, prefer, require, verify-ca, verify-full",
   ]);
 });
 
-test("names a password file that is missing or empty", () => {
+test("reports a password file that is missing or empty", () => {
   const databaseUrl = "postgres://stele@db/stele";
   const problems = (databasePasswordFile: string) => findDatabaseProblems({ databaseUrl, databasePasswordFile });
   expect(problems(join(folder, "none"))).toEqual([
     `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "none")} does not exist; it is to hold a secret.`,
   ]);
   expect(problems(fileOf("\n"))).toEqual([
-    `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "password")} is empty; it is to hold the database's password.`,
+    `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "password")} is empty; it must contain the database's password.`,
   ]);
   expect(problems(fileOf("secret"))).toEqual([]);
 });

@@ -9,7 +9,7 @@ import { parsePostgresAddress } from "./store/sql/postgres/address.ts";
 
 type DatabaseSettings = Pick<Config, "databaseUrl" | "databasePasswordFile">;
 
-/** The database's address with its password; the files that it names can be read. @throws Error that shows no secret. */
+/** The database's address with its password. @throws Error that shows no secret if a file that the settings or the address name cannot be read. */
 export function databaseAddress(config: DatabaseSettings, logger: Logger): string {
   const { databaseUrl } = config;
   checkTlsFiles(databaseUrl, logger);
@@ -18,7 +18,7 @@ export function databaseAddress(config: DatabaseSettings, logger: Logger): strin
   return `${databaseUrl}${databaseUrl.includes("?") ? "&" : "?"}password=${encodeURIComponent(password)}`;
 }
 
-/** What is wrong with the database's address, and with where its password is said to be, by reading them as a start does; no secret is in it. */
+/** Problems of the database's address, its TLS files and its password file, found by reading them as a start does. They show no secret. */
 export function findDatabaseProblems(config: DatabaseSettings): readonly string[] {
   if (!isClustered(config)) return [];
   return [
@@ -28,7 +28,7 @@ export function findDatabaseProblems(config: DatabaseSettings): readonly string[
   ];
 }
 
-/** The database as messages may name it. */
+/** The database's address without secrets, for messages. */
 export function describeDatabase({ databaseUrl }: DatabaseSettings): string {
   return String(databaseName(databaseUrl));
 }
@@ -42,7 +42,7 @@ function problemOf(setting: keyof DatabaseSettings, read: () => unknown): readon
   }
 }
 
-/** The driver reads these files itself, at each connection, and takes a missing one for a server that cannot be reached. */
+/** Checks the files here, because the driver reads them at each connection, and reports a missing file as an unreachable server. */
 function checkTlsFiles(databaseUrl: string, logger: Logger): void {
   const { searchParams } = new URL(databaseUrl);
   const key = searchParams.get("sslkey");
@@ -57,6 +57,6 @@ function checkTlsFiles(databaseUrl: string, logger: Logger): void {
 function readPasswordOf({ databasePasswordFile: file }: DatabaseSettings, logger: Logger): string | undefined {
   if (file === "") return undefined;
   const password = readSecretText(file, logger).replace(/\r?\n$/, "");
-  if (password === "") throw new Error(`${file} is empty; it is to hold the database's password.`);
+  if (password === "") throw new Error(`${file} is empty; it must contain the database's password.`);
   return password;
 }

@@ -34,7 +34,7 @@ function groupsConfig(groups: readonly object[]): Config {
   return configOf({ STELE_GROUPS: JSON.stringify(groups), STELE_DEFAULT_GROUP: "2" });
 }
 
-/** A store as a broker leaves it that is killed after it has signed for group 2; `stop`: that has stopped. */
+/** Puts into the folder the store of a broker that signed for group 2, and then was killed or stopped. */
 async function leaveStore(end: "kill" | "stop" = "kill"): Promise<void> {
   const made = mkdtempSync(join(tmpdir(), "stele-store-"));
   const store = createSqlStore({ file: join(made, "store.sqlite") });
@@ -61,7 +61,7 @@ describe("a group whose key is in the data folder", () => {
     ["with its key", [external], () => writeFileSync(join(path, "signer-2.key"), "07".repeat(32))],
     ["whose configuration names a key", [{ ...external, signer: { privateKeyFile: "/run/key" } }], () => {}],
     ["that is new", [external, { ...external, id: "3" }], () => writeFileSync(join(path, "signer-2.key"), "07")],
-  ])("%s is let through", async (_, groups, prepare) => {
+  ])("%s is accepted", async (_, groups, prepare) => {
     await leaveStore();
     prepare();
     await checkDataFolder(folder, groupsConfig(groups));
@@ -81,12 +81,12 @@ describe("a folder with the embedded chain", () => {
     await checkDataFolder(folder, groupsConfig([external, { id: "9", endpoints: "embedded" }]));
   });
 
-  it("is accepted without a look into the store if the store is in memory", async () => {
+  it("is accepted without reading the store if the settings keep the store in memory", async () => {
     await leaveStore();
     await checkDataFolder(folder, configOf({ STELE_COORDINATION: "none", STELE_DEFAULT_GROUP: indexedGroup }));
   });
 
-  it("that lost chain and key is refused with both", async () => {
+  it("is refused if it lost chain and key; the error names both", async () => {
     await leaveStore();
     await expect(checkDataFolder(folder, configOf({ STELE_DEFAULT_GROUP: indexedGroup }))).rejects.toThrow(
       `${join(path, "chain.sqlite")} and ${join(path, "signer.key")} are missing`,
@@ -94,13 +94,13 @@ describe("a folder with the embedded chain", () => {
   });
 });
 
-it("a store that is gone, beside its log, is refused, and no remedy deletes the log", async () => {
+it("refuses a folder that has the store's log but no store, and advises to move the log away", async () => {
   writeFileSync(join(path, "store.sqlite-wal"), "log");
   const refused = checkDataFolder(folder, configOf({}));
   await expect(refused).rejects.toThrow(/without subscriptions, move store\.sqlite-wal away\. Nothing was changed/);
 });
 
-it("a store can be opened right after its groups were read", async () => {
+it("closes the store after reading its groups, so that it can be opened at once", async () => {
   await leaveStore();
   writeFileSync(join(path, "signer.key"), "07".repeat(32));
   await checkDataFolder(folder, groupsConfig([{ id: "2", endpoints: "embedded" }]));

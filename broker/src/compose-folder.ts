@@ -13,32 +13,32 @@ import type { DataFolder } from "./lib/system/data-folder.ts";
 import { inspectLog } from "./lib/system/write-ahead-log.ts";
 import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-groups.ts";
 
-/** A page of SQLite's; a database that is no longer holds no table. */
+/** Size of a page of SQLite. A database of at most one page has no table. */
 const pageBytes = 4096;
 const nothingKnown: KnownGroups = { indexed: new Map(), signed: new Set() };
-/** The end of a message about a folder that a start, or a command, refuses. */
+/** Ends the messages about a folder that a start or a command refuses. */
 export const nothingChanged = "Nothing was changed.";
 
-/** For parts that keep something in the data folder. */
+/** What parts need that keep files in the data folder. */
 export interface FolderOptions {
   readonly folder: DataFolder;
   readonly logger: Logger;
   readonly cleanup: CleanupStack;
-  /** Takes the failure of a part that the broker cannot go on without; only the first counts. */
+  /** Called if a part fails without which the broker cannot run; only the first call counts. */
   readonly onFailure: (failure: Error) => void;
-  /** Whether this is the end of a start that has failed, which leaves each file as it is. */
+  /** Whether the start has failed: then closing must leave each file unchanged. */
   readonly hasFailed: () => boolean;
 }
 
 export interface FolderCheckOptions {
   readonly logger?: Logger;
-  /** Whether a folder without chain, or without store where no chain is embedded, is refused: a start makes them anew. */
+  /** Whether to refuse a folder without chain, or without store if no chain is embedded. A start would create them. */
   readonly needsData?: boolean | undefined;
 }
 
-/** What a start has to know of the folder. */
+/** What a start must know about the folder. */
 export interface FolderFacts {
-  /** Whether nothing but the head file of the embedded chain shows how long the chain was: there is no store. */
+  /** Whether only the head file shows how long the embedded chain was, because there is no store. */
   readonly needsHeadFile: boolean;
 }
 
@@ -47,19 +47,19 @@ export function chainFile(folder: DataFolder): string {
   return folder.path("chain.sqlite");
 }
 
-/** The store's file, where the store is not a database that nodes share. */
+/** The store's file, unless nodes share a database. */
 export function storeFile(folder: DataFolder): string {
   return folder.path("store.sqlite");
 }
 
-/** The keys of clients, where nodes share no database. */
+/** The file with the keys of clients, unless nodes share a database. */
 export function keysFile(folder: DataFolder): string {
   return folder.path("keys.sqlite");
 }
 
 /**
- * For a command: a start makes the folder.
- * @throws Error if there is none.
+ * The data folder, for a command that must not create it as a start does.
+ * @throws Error if the folder does not exist.
  */
 export function requireFolder(config: Config): string {
   const folder = resolve(config.dataDir);
@@ -68,9 +68,9 @@ export function requireFolder(config: Config): string {
 }
 
 /**
- * Refuses a backup itself, a restore that was cut short, and a folder in which a file is missing that a start would create again: a new chain in place of the lost one, or a new key that
- * owns nothing. Changes nothing in the folder.
- * @throws Error that names what is missing and says what to do.
+ * Refuses a folder that is a backup, whose restore was cut short, whose chain's log is damaged, or that lost a file that a start would create again: a new
+ * chain would replace the lost one, and a new key would own nothing. Changes nothing in the folder.
+ * @throws Error that names the missing or damaged file and says what to do.
  */
 export async function checkDataFolder(
   folder: DataFolder,
@@ -106,7 +106,7 @@ export async function checkDataFolder(
   return { needsHeadFile: lacksStore };
 }
 
-/** Undefined where there is none, or where an operator has said that the chain is right as it is. */
+/** What the head file shows about the chain; undefined if there is no head file, or if an operator has accepted the chain as it is. */
 function describeHead(folder: DataFolder): string | undefined {
   const head = readHeadFile(chainFile(folder));
   const file = basename(headFileOf(chainFile(folder)));
@@ -118,7 +118,7 @@ function describeStore(folder: DataFolder, indexedTo: number): string {
   return `${basename(storeFile(folder))} beside it knows that chain up to block ${indexedTo}`;
 }
 
-/** Where nothing else shows how long the chain was, the chain is refused instead. */
+/** Warns of a damaged head file, and of a chain that an operator accepted. Without a store, the chain's own start refuses a damaged head file. */
 function warnOfHead(folder: DataFolder, logger: Logger): void {
   const { status } = readHeadFile(chainFile(folder));
   if (status === "whole" || status === "missing") return;
@@ -130,13 +130,13 @@ function warnOfHead(folder: DataFolder, logger: Logger): void {
   );
 }
 
-/** SQLite would take the damaged place for the end, and write over the blocks behind it. */
+/** SQLite would take the damaged place for the end of the log, and overwrite the blocks after it. */
 function checkChainLog(file: string): void {
   const { damagedAt } = inspectLog(file);
   if (damagedAt === undefined) return;
   throw new Error(
     [
-      `${file}-wal is damaged at byte ${damagedAt}: it holds the newest blocks, and those behind that place would be lost.`,
+      `${file}-wal is damaged at byte ${damagedAt}: it holds the newest blocks, and those after that place would be lost.`,
       `Restore the folder from a backup, ${basename(file)} and ${basename(file)}-wal together; delete nothing else in the data folder.`,
       nothingChanged,
     ].join(" "),
@@ -151,19 +151,19 @@ function warnOfNewChain(folder: DataFolder, logger: Logger): void {
   });
 }
 
-/** The index is caught up from the chain; of subscriptions the store is all there is. */
+/** Only logs the damage: the index catches up from the chain, and nothing else has the lost subscriptions. */
 function warnOfStoreLog(file: string, logger: Logger): void {
   const { damagedAt } = inspectLog(file);
   if (damagedAt === undefined) return;
-  logger.error("store's log damaged: what was written behind that place is lost", {
+  logger.error("store's log damaged: writes after that place are lost", {
     file: `${file}-wal`,
     damagedAt,
     remedy:
-      "check the newest subscriptions, and make those anew that are missing; others may be given events again; the index is caught up from the chain",
+      "check the newest subscriptions, and subscribe again where one is missing; others may get events again; the index catches up from the chain",
   });
 }
 
-/** SQLite deletes the log beside a database that is missing or empty. */
+/** Whether the file, with its log, holds a chain. Beside a missing or empty database, a log does not count: SQLite deletes it. */
 function holdsChain(file: string): boolean {
   const bytes = sizeOf(file);
   return bytes > pageBytes || (bytes > 0 && sizeOf(`${file}-wal`) > 0);

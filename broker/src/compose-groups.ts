@@ -27,22 +27,22 @@ export interface GroupOptions {
   readonly logger: Logger;
   readonly cleanup: CleanupStack;
   readonly store: Journal & GroupRecords & Pick<Store, "findHead">;
-  /** Whether what the store keeps outlasts this process. */
+  /** Whether the store outlasts this process. */
   readonly isRemembered: boolean;
-  /** Knows the signers of the other nodes; undefined where there are none. */
+  /** Knows the signers of the other nodes; undefined for a single node. */
   readonly coordinator: Pick<Coordinator, "listSigners"> | undefined;
-  /** What this broker may publish. */
+  /** Limits and extension prefix of the events that this broker may publish. */
   readonly publishing: Pick<Config, "contentBytesMax" | "extensionsBytesMax" | "extensionPrefix">;
-  /** The chain in this process, when a group is on it, with its signer's key. */
+  /** The embedded chain and its signer's key, if a group is on it. */
   readonly embedded: { readonly chain: EmbeddedChain; readonly privateKey: Uint8Array } | undefined;
 }
 
-/** Builds the ledger of each group. @throws Error when a signer's key cannot be had. */
+/** Builds the ledger of each group. @throws Error if a signer's key cannot be read. */
 export async function createLedgers(groups: readonly GroupConfig[], parts: GroupOptions): Promise<readonly Ledger[]> {
   return Promise.all(groups.map(async (group) => new EvmLedger(await toOptions(group, parts))));
 }
 
-/** An encoded list is longer than its events, by less than this factor. */
+/** An encoded list of events is less than this many times as long as its events. */
 const listGrowth = 2;
 
 async function toOptions(group: GroupConfig, parts: GroupOptions): Promise<EvmLedgerOptions> {

@@ -3,7 +3,7 @@ import { rolesOf, sha256 } from "./compose-access.ts";
 import {
   type CommandDone,
   type CommandOutcome,
-  type CommandSurroundings,
+  type CommandContext,
   type CommandWords,
   runOnKeys,
   UsageError,
@@ -18,11 +18,11 @@ const usage = `Usage: stele key create --principal NAME --role ROLE [--role ROLE
        stele key list
        stele key revoke ID
 
-Makes, lists and revokes keys of clients, also while brokers run: these know of it within a second. Give it the settings that the broker is started
-with, such as --data-dir or --config. "create" prints the key, which is stored nowhere: only its digest is.
+Creates, lists and revokes keys of clients. Running brokers learn of a change within a second. Give the command the broker's settings, such as
+--data-dir or --config. "create" prints the key. The broker does not store it, only its digest.
 
 "--expires" takes a number of s, m, h or d; without it the key is valid until it is revoked. Roles are those of the setting "access", those of
-"stele role", and "admin", which allows everything. Several keys may have one principal: to replace a key, create
+"stele role", and "admin", which allows everything. Several keys may have the same principal: to replace a key, create
 another one, give it to the client, then revoke the first.
 
 "-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
@@ -33,9 +33,9 @@ Examples:
   stele key revoke 0b3a1f5e7c5d4d0e
 `;
 
-/** Keys of one broker. */
+/** Maximum number of keys of one broker. */
 const keysMax = 10_000;
-/** How long a key that was revoked or has expired is listed. */
+/** How long a revoked or expired key stays in the list, at least. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 const dayMs = 24 * 60 * 60 * 1000;
 /** Longest validity of a key that expires, in milliseconds: ten years. */
@@ -44,15 +44,15 @@ const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600
 const secretBytes = 32;
 const idBytes = 8;
 
-/** Runs `stele key` with the arguments after that word. It never throws. */
-export async function runKeys(argv: readonly string[], surroundings: CommandSurroundings): Promise<CommandOutcome> {
+/** Runs `stele key` with the arguments after that word. Never throws. */
+export async function runKeys(argv: readonly string[], context: CommandContext): Promise<CommandOutcome> {
   const [action, ...words] = argv;
   if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
     return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
   }
-  const { now } = surroundings;
+  const { now } = context;
   const ownFlags = ["--principal", "--tenant", "--expires", "--role"];
-  return runOnKeys("key", { ...surroundings, words, ownFlags }, (keys, { config, read }) =>
+  return runOnKeys("key", { ...context, words, ownFlags }, (keys, { config, read }) =>
     run(keys, { action, order: toOrder(read), now, config }),
   );
 }
@@ -125,7 +125,7 @@ async function create(
 function checkName(flag: string, name: string | undefined): asserts name is string {
   if (name === undefined || !namePattern.test(name)) throw new UsageError(`${flag} must be ${nameRule}`);
   if (name === reservedName)
-    throw new UsageError(`${flag} cannot be ${name}: so whoever gives no credential is called`);
+    throw new UsageError(`${flag} cannot be ${name}: callers without a credential have this name`);
 }
 
 function toExpiry(text: string | undefined, now: number): number | undefined {
@@ -137,7 +137,7 @@ function toExpiry(text: string | undefined, now: number): number | undefined {
   return now + validMs;
 }
 
-/** Takes the key as well: whoever finds one need not know which part is its identifier. */
+/** Also accepts the whole key: whoever finds one need not know which part is its identifier. */
 async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<CommandDone> {
   const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
   if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");

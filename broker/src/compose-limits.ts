@@ -1,7 +1,7 @@
 import type { Config } from "./config/settings.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 
-/** The engine's limits as the settings have them. */
+/** The engine's limits, with the values of the settings. */
 export function toEngineLimits(config: Config): EngineLimits {
   return {
     ...defaultEngineLimits,

@@ -6,7 +6,7 @@ import { checkPlaces, closeAll, type ConfiguredPlace, listenAll, type PlacedList
 
 const place: ConfiguredPlace = { host: "127.0.0.1", port: 0, hostSetting: "host", portSetting: "port" };
 
-/** A listener on a port of its own that writes down what happens to it. */
+/** A listener, on a free port by default, that logs the calls that it gets. */
 function listenerOn(name: string, log: string[], at: ConfiguredPlace = place): PlacedListener {
   const server = createServer();
   const listener = {
@@ -47,7 +47,7 @@ it("starts listeners in order, drains all at once from the last, and closes none
   expect(log).toEqual(["one listens", "two listens", ...stops, ...ends, ...closes]);
 });
 
-it("closes every listener also where one fails to drain, and says so", async () => {
+it("closes every listener even if one fails to drain, and then throws its error", async () => {
   const log: string[] = [];
   const listeners = [listenerOn("one", log), listenerOn("broken", log)];
   await listenAll(listeners, silentLogger);
@@ -61,7 +61,7 @@ it.each<[Partial<ConfiguredPlace>, RegExp]>([
     { host: "192.0.2.1", port: 0 },
     /^192\.0\.2\.1 is not an address of this machine\. Choose one by --advertised-address or STELE_ADVERTISED_ADDRESS:/,
   ],
-])("names the settings of the place that cannot be listened at: %j", async (change, message) => {
+])("names the setting to change if it cannot listen: %j", async (change, message) => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const address = taken.address();
@@ -72,7 +72,7 @@ it.each<[Partial<ConfiguredPlace>, RegExp]>([
   taken.close();
 });
 
-it("leaves out a listener that nobody asked for and that cannot listen, with a warning that names the setting", async () => {
+it("leaves out an optional listener that cannot listen, with a warning that names the setting", async () => {
   const log: string[] = [];
   const one = listenerOn("one", log);
   await listenAll([one], silentLogger);

@@ -5,33 +5,33 @@ import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Listener, Place } from "./gateway/shared/connection/listener.ts";
 
-/** Where a listener listens, and the settings that say so. */
+/** Where a listener listens, and the settings that name this place. */
 export interface ConfiguredPlace extends Place {
   readonly hostSetting: keyof Config;
   readonly portSetting: keyof Config;
-  /** The operator did not ask for it: where it cannot be listened at, the broker goes on without. */
+  /** The settings do not name the port: if the broker cannot listen there, it starts without this listener. */
   readonly isOptional?: boolean;
 }
 
-/** A listener, not started, and its place. */
+/** A listener that is not started yet, and its place. */
 export interface PlacedListener {
   readonly listener: Listener;
   readonly place: ConfiguredPlace;
 }
 
-/** A listener that listens. */
+/** A started listener. */
 export interface ListenerAddress {
   readonly name: string;
-  /** As clients write it. */
+  /** The address as clients write it. */
   readonly address: string;
 }
 
-/** How an operator changes a setting. */
+/** The end of a message: how an operator changes a setting. */
 function choose(setting: keyof Config): string {
   return `by ${flagName(setting)} or ${environmentName(setting)}`;
 }
 
-/** Why a place cannot be listened at and what to do, by the system's code. */
+/** Why the broker cannot listen and what to do, by the system's error code. */
 const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Map([
   [
     "EADDRINUSE",
@@ -55,7 +55,7 @@ const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Ma
   ],
 ]);
 
-/** Listens for a moment at all places at once, to find out before anything is changed. @throws Error as {@link listenAll}. */
+/** Listens for a moment on all places that are not optional, so that a start fails before it changes anything. @throws Error like {@link listenAll}. */
 export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<void> {
   const probes: Server[] = [];
   try {
@@ -74,7 +74,7 @@ export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<v
 
 /**
  * Starts listeners in their order, and leaves out optional ones that cannot listen, with a warning.
- * @throws Error that says which place cannot be listened at, why, and what to do.
+ * @throws Error that says where the broker cannot listen, why, and what to do.
  */
 export async function listenAll(
   listeners: readonly PlacedListener[],
@@ -104,8 +104,8 @@ async function explained<Result>(place: ConfiguredPlace, action: () => Promise<R
 }
 
 /**
- * Drains all at once, then closes all, also where one fails. The last one begins: a protocol that also takes connections of the HTTP port says
- * goodbye to its clients before that port ends them.
+ * Drains all listeners at once, then closes all, even if one fails. Starts with the last: a protocol that also has WebSocket clients on the HTTP port says
+ * goodbye to them before that port closes their connections.
  */
 export async function closeAll(listeners: readonly PlacedListener[]): Promise<void> {
   const reversed = listeners.toReversed();

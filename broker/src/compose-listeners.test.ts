@@ -16,7 +16,7 @@ async function statusOf(address: string | undefined): Promise<number> {
   return (await fetch(`${address}/tail?topic=a`, { method: "HEAD" })).status;
 }
 
-it("serves tails to clients alone where operators have a listener of their own", async () => {
+it("serves tails on the clients' listener only, if operators have their own listener", async () => {
   const env = {
     STELE_PORT: "0",
     STELE_ADMIN_PORT: "0",

@@ -33,7 +33,7 @@ interface ListenerOptions {
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
   readonly randomness: Randomness;
-  /** Those that listen, for the health page. */
+  /** The started listeners, for the health page. */
   readonly listeners: () => readonly ListenerAddress[];
   /** How long requests in progress may take when the broker stops. */
   readonly closeDeadlineMs: number;
@@ -49,7 +49,7 @@ interface HttpOptions extends ListenerOptions {
   readonly routes: readonly UpgradeRoute[];
 }
 
-/** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong, or a client's secret missing. */
+/** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error if a certificate or a client's secret cannot be read. */
 export function createListeners(config: Config, options: ListenerOptions): readonly PlacedListener[] {
   const budget = new MemoryBudget({ bytesMax: config.memoryInFlightBytesMax, metrics: options.metrics });
   const shared = { memory: new ConnectionMemory(budget) };
@@ -73,7 +73,7 @@ export function createListeners(config: Config, options: ListenerOptions): reado
   ];
 }
 
-/** A protocol over TCP and TLS, as far as the settings ask for them. */
+/** The listeners of a protocol over TCP and TLS, as far as the settings turn them on. */
 function listenersOf(config: Config, protocol: ConnectionProtocol, server: SocketListener): readonly PlacedListener[] {
   const [tcp, tls] = [tcpPlaceOf(config, protocol), tlsPlaceOf(config, protocol)];
   return [
@@ -84,7 +84,7 @@ function listenersOf(config: Config, protocol: ConnectionProtocol, server: Socke
   ];
 }
 
-/** Where the broker is to listen. */
+/** All places where the broker listens by these settings. */
 export function placesOf(config: Config): readonly ConfiguredPlace[] {
   const others = connectionProtocols.flatMap((protocol) => [
     tcpPlaceOf(config, protocol),
@@ -93,7 +93,7 @@ export function placesOf(config: Config): readonly ConfiguredPlace[] {
   return [httpPlaceOf(config), ...[adminPlaceOf(config), ...others].filter((place) => place !== undefined)];
 }
 
-/** Undefined where operators have no listener of their own. */
+/** Undefined if operators have no listener of their own. */
 function adminPlaceOf(config: Config): ConfiguredPlace | undefined {
   const found = adminPortOf(config);
   if (found === undefined) return undefined;
@@ -109,7 +109,7 @@ function httpPlaceOf({ host, port }: Config): ConfiguredPlace {
   return { host, port, hostSetting: "host", portSetting: "port" };
 }
 
-/** Undefined where the protocol is off over TCP. */
+/** Undefined if the protocol is off over TCP. */
 function tcpPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
   const found = portOf(config, protocol);
   if (found === undefined) return undefined;
@@ -117,7 +117,7 @@ function tcpPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPla
   return { host: config.host, port, hostSetting: "host", portSetting: `${protocol}Port`, isOptional: !isChosen };
 }
 
-/** Undefined where it is off over TLS. */
+/** Undefined if the protocol is off over TLS. */
 function tlsPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
   const port = config[`${protocol}TlsPort`];
   return port === "off"
@@ -185,13 +185,13 @@ function findConsole(config: Config, logger: Logger): ConsoleFiles | undefined {
   return files;
 }
 
-/** Only those who build the documentation have it: nothing is missing without. */
+/** Does not warn if the documentation is missing: only those who build it have it. */
 function findDocs(config: Config): ConsoleFiles | undefined {
   const folder = config.console === "off" ? undefined : findDocsFolder();
   return folder === undefined ? undefined : readConsoleFiles(folder);
 }
 
-/** For the one listener that serves clients: metrics are registered once. */
+/** Only for the listener that serves clients, because the metrics of tails can be registered only once. */
 function toTailOptions(config: Config, { memory, metrics, randomness }: HttpOptions): HttpServerOptions["tail"] {
   return {
     tailsMax: config.tailsMax,

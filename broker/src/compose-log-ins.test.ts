@@ -19,18 +19,20 @@ function configWith(clientSecretFile: string | undefined) {
   return outcome.config;
 }
 
-it("finds a client's secret that is missing or empty, at --check-config and at the start", () => {
+it("reports a client secret that is missing or empty, at --check-config and at the start", () => {
   const file = join(folder, "secret");
   const config = configWith(file);
   expect(findLogInProblems(config)).toEqual([`access.tokens: ${file} does not exist; it is to hold a secret.`]);
   writeFileSync(file, "\n", { mode: 0o600 });
-  expect(findLogInProblems(config)).toEqual([`access.tokens: ${file} is empty; it is to hold the secret of a client.`]);
+  expect(findLogInProblems(config)).toEqual([
+    `access.tokens: ${file} is empty; it must contain the secret of a client.`,
+  ]);
   expect(() => createLogIns(config, silentLogger)).toThrow(file);
   writeFileSync(file, "x\n", { mode: 0o600 });
   expect(findLogInProblems(config)).toEqual([]);
 });
 
-it("needs no secret for a public client, and makes nothing without log-ins", () => {
+it("needs no secret for a public client, and returns undefined without log-ins", () => {
   expect(createLogIns(configWith(undefined), silentLogger)).toMatchObject([{ name: "acme" }]);
   expect(createLogIns({ access: undefined }, silentLogger)).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from "./lib/logger.ts";
 import { readSecretText } from "./lib/system/secret-file.ts";
 import { OidcProvider } from "./tokens/oidc-provider.ts";
 
-/** How people log in to the console beside keys; undefined for not. @throws Error if the secret of a client cannot be read. */
+/** The log-ins that the console offers besides keys; undefined if there are none. @throws Error if the secret of a client cannot be read. */
 export function createLogIns({ access }: Pick<Config, "access">, logger: Logger): readonly LogIn[] | undefined {
   const logIns = (access?.tokens ?? []).flatMap(({ issuer, logIn }) => {
     if (logIn === undefined) return [];
@@ -16,7 +16,7 @@ export function createLogIns({ access }: Pick<Config, "access">, logger: Logger)
   return logIns.length === 0 ? undefined : logIns;
 }
 
-/** What is wrong with the files that log-ins name, by reading them as a start does. */
+/** Problems of the files that log-ins name, found by reading them as a start does. */
 export function findLogInProblems(config: Pick<Config, "access">): readonly string[] {
   try {
     createLogIns(config, silentLogger);
@@ -28,6 +28,6 @@ export function findLogInProblems(config: Pick<Config, "access">): readonly stri
 
 function readSecret(file: string, logger: Logger): string {
   const secret = readSecretText(file, logger).trim();
-  if (secret === "") throw new Error(`${file} is empty; it is to hold the secret of a client.`);
+  if (secret === "") throw new Error(`${file} is empty; it must contain the secret of a client.`);
   return secret;
 }

@@ -22,11 +22,11 @@ const chainStopMsMin = 1_000;
 export interface ChainDependencies extends FolderOptions {
   /** See EmbeddedChainOptions. */
   readonly needsHeadFile: boolean;
-  /** What is left of the time that the broker has to stop. */
+  /** Returns how long the stopping broker may still take. */
   readonly graceMs: () => number;
 }
 
-/** Starts the chain in this process, and stops it with the others. */
+/** Starts the embedded chain; `cleanup` stops it. */
 export async function startEmbedded(
   config: Config,
   { folder, logger, cleanup, onFailure, hasFailed, graceMs, needsHeadFile }: ChainDependencies,
@@ -49,8 +49,8 @@ export async function startEmbedded(
 }
 
 /**
- * Checks that the chain, where it is in this process, can give every event again. Called before a start empties a damaged index, whose batches may be the only copy of what a
- * damaged block held.
+ * Checks that the embedded chain, if there is one, still has every event. Called before a start empties a damaged index, whose batches may be the only
+ * copy of the events of a damaged block.
  * @throws Error that names both files and says what to do; the reason of `signal`.
  */
 export async function checkBeforeEmptying(
@@ -74,7 +74,7 @@ export async function checkBeforeEmptying(
   }
   const head = headFileOf(chainFile(folder));
   const { status } = readHeadFile(chainFile(folder));
-  // The index would have been the other witness.
+  // Only the index and the head file show how long the chain was, and the index is damaged.
   if (blocks > 1 && (status === "missing" || status === "damaged")) {
     const reason = `${basename(head)} is ${status}, so that nothing shows whether the chain has its newest blocks.`;
     throw new Error(`${bothDamaged(folder, reason)} If the chain is known to be whole: echo accept > ${head}`);
@@ -90,13 +90,13 @@ function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
 }
 
 /**
- * Why a start has failed. A broker whose own chain answers, and not what the broker needs, has no endpoint to look at: the chain's file is all there is.
- * Other groups wait for their chains, so that a BrokerError is about the own one.
+ * Explains why a start has failed. If the embedded chain gives wrong answers, the operator has no endpoint to check, only the chain's file. A BrokerError
+ * is about the embedded chain, because other groups wait for their chains instead of failing.
  */
 export function explainStart(error: unknown, file: string | undefined): unknown {
   if (file === undefined || !isBrokerError(error)) return error;
   const remedy = `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
-  const message = `The chain in ${file} does not give what was written to it, and is perhaps damaged: ${error.message}. ${remedy}`;
+  const message = `The chain in ${file} does not return what was written to it, and is perhaps damaged: ${error.message}. ${remedy}`;
   return new Error(message, { cause: error });
 }
 
@@ -118,7 +118,7 @@ function watchChain(
   chain.on("disconnect", onFailure);
 }
 
-/** Room for the longest transaction that the settings allow, with what the contract's interface adds to each batch and event. */
+/** Bytes of the longest transaction that the settings allow, with room for the encoding of each batch and event. */
 function transactionBytes(config: Config): number {
   const eventBytesMax = config.contentBytesMax + config.extensionsBytesMax;
   const embedded = groupsOf(config).find(({ endpoints }) => endpoints === "embedded");

@@ -23,10 +23,10 @@ async function start(): Promise<RunningServer> {
 }
 
 async function call({ url }: RunningServer, path: string): Promise<Record<string, unknown>> {
-  return (await (await fetch(`${url}/rest/${path}`)).json()) as Record<string, unknown>; // What the operations answer.
+  return (await (await fetch(`${url}/rest/${path}`)).json()) as Record<string, unknown>; // The operations that the test calls answer with objects.
 }
 
-/** Changes an event's content, and every checksum with it: what only the chain can refute. */
+/** Changes an event's content and all its checksums, so that only the chain can refute it. */
 async function forge(content: string, forged: string): Promise<void> {
   const store = await createSqliteBackend(join(folder, "store.sqlite")).open();
   const row = await store.durable

@@ -45,7 +45,7 @@ async function publish({ url }: RunningServer, contents: readonly string[]): Pro
   }
 }
 
-/** What a broker leaves: first one that was stopped, then, after more events, one that was killed, and that was stopped. */
+/** Copies the folder of a broker three times: stopped after three events, and killed and stopped after three more. */
 async function fill(name: string): Promise<void> {
   const live = join(root, `${name}-live`);
   const first = await start(live);
@@ -83,12 +83,12 @@ function portOf(server: Server): string {
   return String(typeof address === "object" ? address?.port : "");
 }
 
-/** SQLite's index of a log, which it makes anew at each start, and locks, which hold nothing. */
-const emptyOfMeaning = /-shm$|lock(-journal)?$/;
+/** Files without data: SQLite's index of a log, which it creates again at each start, and locks. */
+const filesWithoutData = /-shm$|lock(-journal)?$/;
 
-/** Every file by its hash. */
+/** The hash of each file, by name. */
 function contentsOf(path: string): Readonly<Record<string, string>> {
-  const names = readdirSync(path).filter((name) => !emptyOfMeaning.test(name));
+  const names = readdirSync(path).filter((name) => !filesWithoutData.test(name));
   return Object.fromEntries(names.toSorted().map((name) => [name, hash("sha256", readFileSync(join(path, name)))]));
 }
 
@@ -140,7 +140,7 @@ function damageIndex(): void {
 
 function damageBlock(): void {
   change("chain.sqlite", (bytes) => {
-    // Pages keep remnants that nobody reads.
+    // At every place: pages keep old copies, which nobody reads.
     for (let at = bytes.indexOf("first-b"); at >= 0; at = bytes.indexOf("first-b", at + 1)) bytes[at] = 0;
   });
 }
@@ -344,11 +344,11 @@ it("logs a damaged store log at start, and catches up the index from the chain",
   const server = await start(folder, {}, { ...silentLogger, error: (message) => void errors.push(message) });
   const state = await fetch(`${server.url}/rest/state?topic=t`);
   await server.stop();
-  expect(errors).toEqual(["store's log damaged: what was written behind that place is lost"]);
+  expect(errors).toEqual(["store's log damaged: writes after that place are lost"]);
   expect(await state.json()).toMatchObject({ sequenceNumber: 6 });
 });
 
-it("says that it makes a damaged head file anew, and has done so after a clean stop", async () => {
+it("warns of a damaged head file, and has written it again after a clean stop", async () => {
   cpSync(join(root, `own-${stopped}`), folder, { recursive: true });
   const whole = contentsOf(folder)[head];
   flip(head, () => 30);
@@ -372,7 +372,7 @@ it("starts with an older chain if an operator has accepted it and moved the stor
   expect(await state.json()).toMatchObject({ sequenceNumber: 3 });
 });
 
-it("starts with every event if a power loss tore the header of a new log over one that a checkpoint had copied", async () => {
+it("starts with every event if a power loss destroyed the log's header after a checkpoint had copied the log", async () => {
   cpSync(join(root, `own-${killed}`), folder, { recursive: true });
   copyLog();
   loseHeader();
@@ -393,7 +393,7 @@ it("warns that it begins a new chain if the folder has only a key", async () => 
   expect(warnings).toContain("new chain begun beside an old key: neither chain nor store is here");
 });
 
-it("a start whose port is taken makes no folder", async () => {
+it("creates no data folder if its port is taken", async () => {
   await expect(start(join(folder, "new"), { STELE_PORT: portOf(taken) })).rejects.toThrow(/is taken/);
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { rolesOf } from "./compose-access.ts";
 import {
   type CommandDone,
   type CommandOutcome,
-  type CommandSurroundings,
+  type CommandContext,
   runOnKeys,
   UsageError,
 } from "./compose-access-command.ts";
@@ -24,11 +24,11 @@ const usage = `Usage: stele role list
        stele role set NAME RULES
        stele role delete NAME
 
-Shows the roles of the config file and of the store, and changes those of the store, also while brokers run: these know of it within a second. Give it
-the settings that the broker is started with, such as --data-dir or --config.
+Shows the roles of the config file and of the store, and changes those of the store. Running brokers learn of a change within a second. Give the
+command the broker's settings, such as --data-dir or --config.
 
-RULES is a JSON list as a role has it in the config file, such as '[{"actions": ["publish"], "filter": "\${tenant}/#"}]'. A role of the config file wins over
-one of the store, so "set" refuses its name. Whoever has a key with a role that was deleted is refused.
+RULES is a JSON list as in the config file, such as '[{"actions": ["publish"], "filter": "\${tenant}/#"}]'. A role of the config file wins over
+one of the store, so "set" refuses its name. The broker refuses keys with a role that was deleted.
 
 "-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
 
@@ -43,18 +43,18 @@ interface Run {
   readonly config: Config;
 }
 
-/** Runs `stele role` with the arguments after that word. It never throws. */
-export async function runRoles(argv: readonly string[], surroundings: CommandSurroundings): Promise<CommandOutcome> {
+/** Runs `stele role` with the arguments after that word. Never throws. */
+export async function runRoles(argv: readonly string[], context: CommandContext): Promise<CommandOutcome> {
   const [action, ...rest] = argv;
   if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
     return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
   }
-  return runOnKeys("role", { ...surroundings, words: rest, ownFlags: [] }, (keys, { config, read }) =>
+  return runOnKeys("role", { ...context, words: rest, ownFlags: [] }, (keys, { config, read }) =>
     run(keys, { action, words: read.positional, config }),
   );
 }
 
-/** A line for each role that the settings and the store have together; the store is not changed. Never throws. */
+/** A line for each role of the settings and of the store. Does not change the store. Never throws. */
 export async function describeRoles(config: Config): Promise<string> {
   if (config.access === undefined) return "";
   try {
@@ -81,7 +81,7 @@ function toLines(config: Config, stored: readonly StoredRole[]): readonly string
   return [
     ...lines,
     ...stored.map(({ name, rules }) => {
-      const source = own.has(name) ? "store, does not count beside the config file" : "store";
+      const source = own.has(name) ? "store, overridden by the config file" : "store";
       return rules === undefined ? toDamaged(name) : toLine(name, rules, source);
     }),
   ];
@@ -130,7 +130,7 @@ function list(stored: readonly StoredRole[], config: Config): CommandDone {
   return { output: toLines(config, stored).join(""), result };
 }
 
-/** The rules alone, as `set` takes them. */
+/** Shows only the rules, in the form that `set` takes. */
 async function show(keys: ApiKeys, name: string, config: Config): Promise<CommandDone> {
   const own = rolesOf(config).get(name);
   const stored = (await listStored(keys)).find((role) => role.name === name);
@@ -166,7 +166,7 @@ function parseRules(text: string): readonly AccessRule[] {
   return parsed.data;
 }
 
-/** Text that is not JSON stays text, which is no list. */
+/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not a list. */
 function toJson(text: string): unknown {
   try {
     return JSON.parse(text);

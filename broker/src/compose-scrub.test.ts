@@ -27,7 +27,7 @@ async function start(dataDir: string, scrubPeriodMs = 1): Promise<RunningServer>
 }
 
 async function call({ url }: RunningServer, path: string): Promise<Record<string, unknown>> {
-  return (await (await fetch(`${url}/rest/${path}`)).json()) as Record<string, unknown>; // What the operations answer.
+  return (await (await fetch(`${url}/rest/${path}`)).json()) as Record<string, unknown>; // The operations that the test calls answer with objects.
 }
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ beforeEach(() => {
   cpSync(join(root, "whole"), folder, { recursive: true });
 });
 
-/** Spoils the first bytes of a content wherever a file has it: pages keep remnants. */
+/** Spoils the first bytes of a content at all its places in a file, because pages also keep old copies. */
 function spoil(name: string, content: string | undefined, bytes = 1): void {
   const file = join(folder, name);
   const whole = readFileSync(file);
@@ -60,7 +60,7 @@ function spoil(name: string, content: string | undefined, bytes = 1): void {
   writeFileSync(file, whole);
 }
 
-/** Spoils the receipt of a content's transaction: the index knows the content alone. */
+/** Spoils the receipt of a content's transaction, which cannot be mended: the index has only the content. */
 function spoilReceipt(content: string | undefined): void {
   const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
   const find = sqlite.prepare("SELECT place, receipt FROM transactions WHERE instr(raw, ?) > 0");
@@ -87,7 +87,7 @@ function blockOf(index: number): string {
 }
 
 describe("stele scrub", () => {
-  it("finds nothing in a folder that is whole", async () => {
+  it("finds no damage in a whole folder", async () => {
     const outcome = await scrub();
     expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
     expect(outcome.output).toMatch(
@@ -95,7 +95,7 @@ describe("stele scrub", () => {
     );
   });
 
-  it("mends a content of the chain from the index, and one of the index from the chain", async () => {
+  it("mends a block of the chain from the index, and a batch of the index from the chain", async () => {
     spoil("chain.sqlite", contents[1], 10);
     spoil("store.sqlite", contents[2]);
     const outcome = await scrub();
@@ -106,7 +106,7 @@ describe("stele scrub", () => {
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 
-  it("derives the chain's places anew from its blocks if one is missing", async () => {
+  it("rebuilds the chain's places from its blocks if one is missing", async () => {
     const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
     sqlite.exec("DELETE FROM places WHERE key = (SELECT key FROM places LIMIT 1)");
     sqlite.close();
@@ -118,7 +118,7 @@ describe("stele scrub", () => {
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 
-  it("builds an index anew whose head is damaged, and says which table that is", async () => {
+  it("rebuilds an index with a damaged head, and names the damaged table", async () => {
     const sqlite = new DatabaseSync(join(folder, "store.sqlite"));
     sqlite.exec("UPDATE groups SET batch_count = batch_count - 1");
     sqlite.close();
@@ -147,7 +147,7 @@ describe("stele scrub", () => {
     ["is not there", () => {}, "does not exist: name the broker's data folder by --data-dir"],
     ["is empty", () => mkdirSync(folder), "chain.sqlite is missing or empty: a broker with these settings"],
     [
-      "has a key alone",
+      "has only a key",
       () => cpSync(join(root, "whole", "signer.key"), join(folder, "signer.key")),
       "chain.sqlite is missing or empty: a broker with these settings",
     ],
@@ -163,7 +163,7 @@ describe("stele scrub", () => {
     expect(lines.filter((line) => line.includes("new chain"))).toEqual([]);
   });
 
-  it("cannot run beside a broker, nor on a folder that is refused", async () => {
+  it("refuses a folder that a broker uses, or that a start would refuse", async () => {
     const server = await start(folder);
     expect(await scrub()).toMatchObject({ exitCode: 2, problem: expect.stringContaining("in use by another broker") });
     await server.stop();
@@ -188,7 +188,7 @@ it("a broker with a block that cannot be mended answers from the index, and its 
 });
 
 describe("a proof from a damaged block, without scrubbing", () => {
-  it("is given after the block was repaired from the index", async () => {
+  it("is returned after the broker has repaired the block from the index", async () => {
     spoil("chain.sqlite", contents[1], 10);
     const server = await start(folder, 0);
     expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ event: { eventId: eventIds[1] } });

@@ -12,7 +12,7 @@ import { createLogger } from "./telemetry/logger.ts";
 import type { IndexFinding } from "./store/sql/index-tables.ts";
 import { version } from "./version.ts";
 
-/** What the command has to say, and its exit code: 0 nothing is damaged, 1 something was, 2 it could not be found out. */
+/** Output of the command, and its exit code: 0 nothing is damaged, 1 something was damaged, 2 the folder could not be checked. */
 export interface ScrubOutcome {
   readonly exitCode: 0 | 1 | 2;
   readonly output: string;
@@ -22,20 +22,20 @@ export interface ScrubOutcome {
 
 const usage = `Usage: stele scrub [settings of the broker]
 
-Reads all that the data folder of a broker that does not run holds: each block of the embedded chain and each node
-of its state against its hashes, its index of hashes and logs against its blocks, each event of the index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
-port. A broker that runs does the same by itself, slowly: see the setting scrubPeriodMs.
+Checks the data folder of a stopped broker: each block of the embedded chain and each node of its state against its hashes, the chain's index of hashes
+and logs against its blocks, and each event of the index against its checksum. Mends the index from the chain, and a block from the index if the index
+has all of it. Calls no receiver and opens no port. A running broker does the same by itself, slowly: see the setting scrubPeriodMs.
 
-Give it the settings that the broker is started with, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+Give the command the broker's settings, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
 
 Examples:
   stele scrub
   stele scrub --data-dir ./restored -o json
 
-Exit codes: 0 nothing is damaged; 1 something was, and the answer says whether it is mended; 2 it could not be found out.
+Exit codes: 0 nothing is damaged; 1 something was damaged, and the output says whether it is mended; 2 the folder could not be checked.
 `;
 
-/** Runs `stele scrub` with the arguments after that word. It never throws. */
+/** Runs `stele scrub` with the arguments after that word. Never throws. */
 export async function runScrub(
   argv: readonly string[],
   { env, log }: { readonly env: Readonly<Record<string, string | undefined>>; readonly log: (line: string) => void },
@@ -48,7 +48,7 @@ export async function runScrub(
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
     const { config, secrets } = loaded;
     requireFolder(config);
-    if (isClustered(config)) return failed("nodes that share a database are scrubbed by the one that writes the index");
+    if (isClustered(config)) return failed("nodes share a database: the node that writes the index scrubs it");
     const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
     const reports = await scrub(config, { logger, secrets });
     const exitCode = reports.some(({ damaged }) => damaged > 0) ? 1 : 0;
@@ -83,7 +83,7 @@ async function scrub(
   }
 }
 
-/** The start has found this damage before the round began. */
+/** Adds the damage that the start found before the round began. */
 function withFinding(report: ScrubReport, finding: IndexFinding | undefined): ScrubReport {
   if (finding === undefined || report.part !== "index") return report;
   const { damaged, mended, advice } = report;
@@ -92,10 +92,10 @@ function withFinding(report: ScrubReport, finding: IndexFinding | undefined): Sc
   return { ...report, damaged: damaged + 1, mended: mended + 1, advice: texts.join("; ") };
 }
 
-const things = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;
+const unitsOf = { chain: "blocks", places: "entries", state: "nodes", index: "batches" } as const;
 
 function toLines({ groupId, part, checked, damaged, mended, advice }: ScrubReport): string {
-  const line = `group ${groupId}, ${part}: ${checked} ${things[part]} checked, ${damaged} damaged, ${mended} mended\n`;
+  const line = `group ${groupId}, ${part}: ${checked} ${unitsOf[part]} checked, ${damaged} damaged, ${mended} mended\n`;
   return advice === undefined ? line : `${line}${advice}\n`;
 }
 

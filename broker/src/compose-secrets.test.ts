@@ -26,7 +26,7 @@ function load({ secretKeyFile = "", databaseUrl = "" } = {}) {
   }
 }
 
-it("one node makes a key in its data folder with the first secret, for its owner alone, and has it again", () => {
+it("creates a key in the data folder with the first secret, for its owner only, and reads it again later", () => {
   const file = join(path, "secrets.key");
   const keys = load();
   expect(keys.find("0".repeat(16))).toBeUndefined();
@@ -39,7 +39,7 @@ it("one node makes a key in its data folder with the first secret, for its owner
   expect(load().find(made.id)?.id).toBe(made.id);
 });
 
-it("a file that is named holds the keys, for one node and for several, and must be there", () => {
+it("reads the keys from secretKeyFile, for one node and for several, and refuses a missing file", () => {
   const secretKeyFile = join(path, "shared");
   const name = () => load({ secretKeyFile, databaseUrl: "postgres://h/d" });
   expect(name).toThrow(`${secretKeyFile} does not exist`);
@@ -61,13 +61,13 @@ it("warns of a file that others can read", () => {
   expect(warnings).toMatchObject([{ file: secretKeyFile, mode: "0644" }]);
 });
 
-it("nodes that share a database keep no secret without a file", () => {
+it("refuses secrets without secretKeyFile if nodes share a database", () => {
   const keys = load({ databaseUrl: "postgres://h/d" });
   expect(() => keys.newest()).toThrow(/named by STELE_SECRET_KEY_FILE/);
   expect(existsSync(join(path, "secrets.key"))).toBe(false);
 });
 
-it("a data folder that cannot be written says so with a code that can be tried again", () => {
+it("throws the error 200207, which a retry may fix, if the data folder cannot be written", () => {
   const keys = load();
   rmSync(path, { recursive: true });
   writeFileSync(path, "");

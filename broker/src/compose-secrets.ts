@@ -19,8 +19,8 @@ export interface SecretOptions {
 const setting = environmentName("secretKeyFile");
 
 /**
- * The keys that seal the secrets of subscriptions: of the file that is named; else of the data folder, where one is made with the first
- * secret. Nodes that share a database must be given a file, and keep no secret without one. @throws Error that shows no key.
+ * The keys that seal the secrets of subscriptions: those of `secretKeyFile`, else those of the data folder, where the first secret creates one. Nodes that
+ * share a database need `secretKeyFile`, and refuse secrets without it. @throws Error that shows no key.
  */
 export function loadSecretKeys(config: SecretSettings, { folder, logger }: SecretOptions): SecretKeys {
   if (config.secretKeyFile !== "") return new FileKeys(readKeys(config.secretKeyFile, logger), refuse);
@@ -29,7 +29,7 @@ export function loadSecretKeys(config: SecretSettings, { folder, logger }: Secre
   return new FileKeys(existsSync(file) ? readKeys(file, logger) : [], () => make(file, logger));
 }
 
-/** What is wrong with the file that is named, by reading it as a start does; no key is in it. */
+/** Problems of `secretKeyFile`, found by reading it as a start does. They show no key. */
 export function findSecretProblems({ secretKeyFile }: SecretSettings): readonly string[] {
   if (secretKeyFile === "") return [];
   try {

@@ -12,10 +12,10 @@ import { flagName } from "./config/setting.ts";
 import { type Config, settings } from "./config/settings.ts";
 import { version } from "./version.ts";
 
-/** The port of PostgreSQL unless the address names one. */
+/** The port of PostgreSQL if the address names none. */
 const postgresPort = 5432;
 
-/** What a start would refuse although each setting is valid: files, keys and addresses that the settings name. */
+/** Problems of the files, keys and addresses that valid settings name: a start would refuse them. */
 export async function findProblems(config: Config, secrets: Secrets): Promise<readonly string[]> {
   return [
     ...findDatabaseProblems(config),
@@ -25,7 +25,7 @@ export async function findProblems(config: Config, secrets: Secrets): Promise<re
   ];
 }
 
-/** The settings of a broker on this machine, for the commands of its clients. */
+/** The settings of a broker on this machine, for client commands. */
 export const brokerSettings: BrokerSettings = {
   flags: [
     { name: "--config", choices: [] },
@@ -35,7 +35,7 @@ export const brokerSettings: BrokerSettings = {
     const argv = configFile === undefined ? [] : ["--config", configFile];
     const loaded = loadConfig({ env, argv: ["--check-config", ...argv], readFile: readText, version });
     if (loaded.status === "refused") return loaded;
-    if (loaded.status !== "checked") throw new Error("the flag --check-config is to check the settings");
+    if (loaded.status !== "checked") throw new Error("--check-config did not check the settings");
     const problems = await findProblems(loaded.config, loaded.secrets);
     if (problems.length > 0) return { status: "refused", problems };
     return { status: "valid", settings: describe(loaded.config) };
@@ -46,7 +46,7 @@ function readText(path: string): string {
   return readFileSync(path, "utf8");
 }
 
-/** A setting with few values says so in its rule. */
+/** The values of a setting whose rule lists them; else none. */
 function choicesOf(rule: string): readonly string[] {
   if (rule === "true or false") return ["true", "false"];
   return rule.startsWith("one of ") ? rule.slice("one of ".length).split(", ") : [];

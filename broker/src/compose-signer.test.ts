@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What `--check-config` finds wrong with these signers, one group each. */
+/** The problems that `--check-config` finds with these signers, one group each. */
 async function problemsOf(signers: readonly SignerSource[], env: Readonly<Record<string, string>> = {}) {
   const groups = signers.map((signer, index) => ({ id: String(index + 1), endpoints: ["http://n"], signer }));
   const argv = ["--check-config", "--groups", JSON.stringify(groups)];
@@ -26,12 +26,12 @@ async function problemsOf(signers: readonly SignerSource[], env: Readonly<Record
   return findSignerProblems(groupsOf(outcome.config), outcome.secrets);
 }
 
-it("a key that can be read is no problem, and needs no network", async () => {
+it("finds no problem with keys that can be read, and needs no network", async () => {
   const signers = [{ privateKeyFile: join(folder, "good") }, { privateKeyEnv: "ORG_KEY" }];
   expect(await problemsOf(signers, { ORG_KEY: `0x${key}` })).toEqual([]);
 });
 
-it("each group's key that cannot be had is named, without a digit of it", async () => {
+it("names each group whose key cannot be read, and shows no part of a secret", async () => {
   const signers = [
     { privateKeyFile: join(folder, "none") },
     { privateKeyFile: join(folder, "short") },

@@ -16,22 +16,22 @@ export interface SignerOptions {
   readonly logger: Logger;
 }
 
-/** The key of the embedded chain's only signer. */
+/** The key of the embedded chain's only signer; created if missing. */
 export function embeddedKey({ folder, logger }: Pick<SignerOptions, "folder" | "logger">): Uint8Array {
   return makeKey(embeddedKeyFile(folder), logger);
 }
 
-/** Where the key of the embedded chain's signer is. */
+/** The file with the key of the embedded chain's signer. */
 export function embeddedKeyFile(folder: DataFolder): string {
   return folder.path("signer.key");
 }
 
-/** Where the key of a group is whose configuration names none. */
+/** The file with the key of a group whose configuration names no signer. */
 export function groupKeyFile(folder: DataFolder, id: GroupId): string {
   return folder.path(`signer-${encodeURIComponent(id)}.key`);
 }
 
-/** A group's private key, from where it is said to be, or made in the data folder. @throws Error that shows no secret. */
+/** A group's private key: from the configured source, else from the data folder, where it is created if missing. @throws Error that shows no secret. */
 export async function loadKey({ id, signer }: GroupConfig, options: SignerOptions): Promise<Uint8Array> {
   if (signer !== undefined) return readKey(signer, options);
   const file = groupKeyFile(options.folder, id);
@@ -40,7 +40,7 @@ export async function loadKey({ id, signer }: GroupConfig, options: SignerOption
   return key;
 }
 
-/** What is wrong with where the keys of groups are said to be, by trying them as a start does; no secret is in it. */
+/** Problems of the configured keys of groups, found by reading them as a start does. They show no secret. */
 export async function findSignerProblems(groups: readonly GroupConfig[], secrets: Secrets): Promise<readonly string[]> {
   const problems = await Promise.all(
     groups.map(async ({ id, signer }) => {

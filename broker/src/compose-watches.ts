@@ -18,7 +18,7 @@ interface WatchParts {
   readonly cleanup: CleanupStack;
 }
 
-/** Watches what the process needs of the machine, until `cleanup` closes. The result is what health says of it. */
+/** Watches file descriptors and disk space until `cleanup` stops it. Returns a function that reads their trouble, for health. */
 export async function startWatches(config: Config, parts: WatchParts): Promise<() => ProcessTrouble> {
   const { folder, clock, logger, metrics, cleanup } = parts;
   const descriptors = new DescriptorWatch({ clock, logger });
@@ -35,7 +35,7 @@ export async function startWatches(config: Config, parts: WatchParts): Promise<(
   };
 }
 
-/** Bytes of the parts that are files of the folder. */
+/** Bytes of the chain, the store and their logs, as far as they are files in the folder. */
 function sizesOf(folder: DataFolder): ReadonlyMap<string, number> {
   const files = { chain: chainFile(folder), store: storeFile(folder) };
   const parts = Object.entries(files).flatMap(([part, file]) => [

@@ -53,7 +53,7 @@ async function anvilOn(port: number): Promise<void> {
   anvils.push(await startAnvil(["--port", String(port)]));
 }
 
-/** Below those that systems give to outgoing connections and to whoever asks for any port: it stays free while nobody listens there. */
+/** A port below the range from which systems assign ports, so that it stays free until the test uses it. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(17_000, 20_000);
@@ -79,7 +79,7 @@ async function verify(groupId: string, words: readonly string[] = []) {
   return runVerify([...common, ...words], { env: {} });
 }
 
-/** The topic of each group is verified against its own chain alone. */
+/** Checks that the topic of each group can be verified against its own chain only. */
 async function verifyGroups(rpc: string): Promise<void> {
   const other = /serves another chain than group [12] \(chain /;
   expect(await verify("1")).toMatchObject({ exitCode: 0 });
@@ -98,7 +98,7 @@ it("fails, and names the remedy, when the file of keys is damaged while the brok
 });
 
 describe("groups", () => {
-  it("one with a dead endpoint does not stop the other, comes up by itself, and survives an outage", async () => {
+  it("with a dead endpoint do not stop others, come up by themselves, and survive an outage", async () => {
     const port = await freePort();
     const endpoints = [`http://127.0.0.1:${port}`, `ws://bob:hunter2x@127.0.0.1:${port}/keykeykey`];
     const chain = { id: "2", endpoints, signer: { privateKeyEnv: "STELE_ORG_KEY" }, pollMs: 50 };
@@ -124,7 +124,7 @@ describe("groups", () => {
     await vi.waitFor(async () => expect(await publish("2")).toMatchObject({ code: 200205 }), waiting);
     expect(await publish("1")).toMatchObject({ status: "SUCCESS" });
     expect(await call("/rest/state?topic=a&groupId=2")).toMatchObject({ sequenceNumber: 1 });
-    // Another chain on the same port: it is not taken for the group's.
+    // Another chain on the same port does not count as the group's.
     await anvilOn(port);
     await vi.waitFor(async () => {
       const { groups } = (await call("/health/ready")) as { groups: { reason?: string }[] }; // As documented.
@@ -134,7 +134,7 @@ describe("groups", () => {
     for (const secret of ["hunter2x", "keykeykey", privateKey.slice(2)]) expect(said).not.toContain(secret);
   }, 180_000);
 
-  it("remembers the registry and says where it is; the key may be in a file", async () => {
+  it("remember their registry after a restart, log it, and read the key from a file", async () => {
     const port = await freePort();
     await anvilOn(port);
     const keyFile = join(folder, "key");
@@ -154,7 +154,7 @@ describe("groups", () => {
     expect(await call("/rest/state?topic=a")).toMatchObject({ topicName: "a" });
   });
 
-  it("a key that cannot be read is refused before anything listens", async () => {
+  it("with a missing key file are refused at the start", async () => {
     const group = { id: "1", endpoints: ["http://127.0.0.1:1"], signer: { privateKeyFile: join(folder, "none") } };
     await expect(start([group])).rejects.toThrow(/none does not exist; it is to hold a secret/);
   });

@@ -72,13 +72,13 @@ import { version } from "./version.ts";
 export interface RunningServer {
   /** Base URL, context segment included. */
   readonly url: string;
-  /** Every listener, the one of HTTP first. */
+  /** Every listener; the first one serves HTTP. */
   readonly listeners: readonly ListenerAddress[];
-  /** How each group is at this moment. */
+  /** Returns the current state of each group. */
   health(): readonly GroupHealth[];
   /** Absolute path of the data folder. */
   readonly dataDir: string;
-  /** Settles when a part has ended that the broker cannot go on without: blocks cannot be written, or the chain is gone. */
+  /** Resolves if a part fails without which the broker cannot run: for example, if the chain cannot write blocks. */
   readonly failure: Promise<Error>;
   /** Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes. */
   stop(): Promise<void>;
@@ -105,7 +105,7 @@ export async function startServer(config: Config, options: ServerOptions): Promi
   } catch (error) {
     const closed = cleanup.closeAll();
     if (signal?.aborted === true && error === signal.reason) await closed;
-    // What failed first is what the operator has to know.
+    // Throws the first error, which the operator has to know, and only logs a later one.
     else await closed.catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
     throw error;
   }
@@ -113,9 +113,9 @@ export async function startServer(config: Config, options: ServerOptions): Promi
 
 export interface ServerOptions {
   readonly logger: Logger;
-  /** What the environment holds for the signers of groups. */
+  /** Values of the environment variables that the signers of groups refer to. */
   readonly secrets: Secrets;
-  /** Ends a start that is in progress; afterwards it does nothing. */
+  /** Aborts a start in progress; has no effect after the start. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -135,7 +135,7 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   const endOrders = (): void => void broker.runningOrders.stop(closeDeadlineMs);
   const listeners = createListeners(config, { ...parts, closeDeadlineMs, endOrders, listeners: () => addresses });
   cleanup.add(() => closeAll(listeners));
-  // From its first answer on, a client may rely on the data in the folder.
+  // Before the first answer: from then on, a client may rely on the data in the folder.
   engine.confirm();
   addresses = await listenAll(listeners, logger);
   serveBackups({ ...engine, logger, cleanup, clock });
@@ -154,7 +154,7 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   };
 }
 
-/** The broker without its port. */
+/** A started broker without listeners. */
 export interface RunningEngine {
   readonly broker: RunningBroker;
   readonly chain: EmbeddedChain | undefined;
@@ -165,13 +165,13 @@ export interface RunningEngine {
   readonly indexFinding: IndexFinding | undefined;
   /** See RunningServer. */
   readonly failure: Promise<Error>;
-  /** Says that the start has succeeded; until then, closing leaves each file as it was. */
+  /** Marks the start as successful. Before that, closing leaves each file unchanged. */
   confirm(): void;
-  /** Before closing: how long that may take. */
+  /** Sets how long closing may take. Call it before closing. */
   stopWithin(graceMs: number): void;
 }
 
-/** Starts all but the port; `cleanup` close it. @throws as startServer. */
+/** Starts all parts except the listeners; `cleanup` stops them. @throws like startServer. */
 export async function startEngine(
   config: Config,
   { logger, secrets, signal, cleanup, needsData }: StartContext,
@@ -243,12 +243,12 @@ export async function startEngine(
   };
 }
 
-/** No client has seen the data that a failed start created for such a group. */
+/** Whether the group is on the embedded chain. If all groups are, a failed start removes its new files: no client has seen their data. */
 function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }
 
-/** JavaScript signs as well as the addon and gives the same bytes, at a tenth of the speed. */
+/** The JavaScript implementation gives the same bytes as the addon, at a tenth of the speed. */
 function reportCrypto(logger: Logger): void {
   const isNative = cryptoInUse.signing === "native" && cryptoInUse.hashing === "native";
   logger[isNative ? "info" : "warn"]("cryptography chosen", cryptoInUse);
@@ -267,9 +267,9 @@ function throwIt(error: Error): never {
 
 interface SharedServices {
   readonly store: Store & Journal & GroupRecords & SecretRows;
-  /** What other nodes share beside the store; undefined where there are none. */
+  /** What nodes of a cluster share besides the store; undefined for a single node. */
   readonly cluster: ClusterOptions | undefined;
-  /** The open store's file, where it has one. */
+  /** Returns the open store's file; undefined if the store has none. */
   readonly storeFile: () => HeldFile | undefined;
 }
 

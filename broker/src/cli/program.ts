@@ -25,7 +25,7 @@ const definitions = [
   defineCompletion,
 ] as const;
 
-/** The commands of the program, ready to parse. */
+/** The program with all its commands, ready to parse arguments. */
 export function createProgram(io: CliIo, version: string): Command {
   const program = new Command("stele")
     .description("An event broker that commits every event to a blockchain, and its clients.")
