@@ -27,7 +27,7 @@ it("logs the client whose connection ends, and the setting whose limit it exceed
   const client = await RawClient.connect(world.port, 5, { clientId: "meter" });
   client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: 1, properties: { topicAlias: 101 } });
   await client.closed;
-  const reason = "topic alias 101, at most 100 are taken (mqttTopicAliasMax)";
+  const reason = "topic alias 101 is over the limit of 100 (mqttTopicAliasMax)";
   expect(lines).toEqual([["MQTT connection ended", { reason, clientId: "meter", address }]]);
 });
 

@@ -185,11 +185,11 @@ export class Inbound {
     if (topicAlias > topicAliasMax) {
       throw new PacketError(
         reason.topicAliasInvalid,
-        `topic alias ${topicAlias}, at most ${topicAliasMax} are taken (mqttTopicAliasMax)`,
+        `topic alias ${topicAlias} is over the limit of ${topicAliasMax} (mqttTopicAliasMax)`,
       );
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
-    if (known === undefined) throw protocolError(`topic alias ${topicAlias} stands for no topic yet`);
+    if (known === undefined) throw protocolError(`topic alias ${topicAlias} has no topic yet`);
     if (topic !== "" && isTopicName(topic)) this.#aliases.set(topicAlias, topic);
     return known;
   }

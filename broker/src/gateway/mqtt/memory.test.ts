@@ -51,7 +51,7 @@ it("counts the filters of a session against the shared memory, except the first 
   }
 });
 
-it("has no room for a slow reader once the limit for all readers is reached, but for a quick one", async () => {
+it("stops a slow reader, but not a quick one, once the limit for all readers is reached", async () => {
   const shared = new UnreadBytes(outboxBytesMax / 2);
   const [slow, quick] = [new Outbox(new PassThrough(), shared), new Outbox(new PassThrough(), shared)];
   slow.write(Buffer.alloc(outboxBytesMax / 2));

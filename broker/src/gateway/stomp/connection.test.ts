@@ -163,7 +163,7 @@ it("keeps the connection after a refused frame if the profile says so", async ()
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("8");
 });
 
-it("publishes two SENDs with one publish key once", async () => {
+it("publishes one event for two SENDs with the same publish key", async () => {
   const client = await RawClient.connect(await start());
   for (const receipt of ["1", "2"]) client.send("SEND", { destination: "a", receipt, "svc-publish-key": "k" }, "x");
   const receipts = [await client.next("RECEIPT"), await client.next("RECEIPT")];

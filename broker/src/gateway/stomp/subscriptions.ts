@@ -178,7 +178,7 @@ export class Subscriptions {
     throw new BrokerError("overQuota", { details });
   }
 
-  /** The name of a subscription: its `id`, or in 1.0, where it may have none, its destination. */
+  /** The name of a subscription: its `id`, or its destination if it has none, which 1.0 allows. */
   #nameOf(headers: Headers): string {
     return requireName(headers, this.#lacksId(headers) ? "destination" : "id");
   }

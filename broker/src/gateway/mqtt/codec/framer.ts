@@ -97,7 +97,7 @@ export class Framer {
 
   #checkSize(size: number): void {
     if (size <= this.#packetBytesMax) return;
-    const limit = `at most ${this.#packetBytesMax} are taken (mqttPacketBytesMax; a CONNECT has a limit of its own)`;
+    const limit = `at most ${this.#packetBytesMax} are accepted (mqttPacketBytesMax; a CONNECT has its own limit)`;
     throw new PacketError(PACKET_TOO_LARGE, `a packet of ${size} bytes, ${limit}`);
   }
 }
