@@ -68,7 +68,7 @@ describe("a client", () => {
     });
     const stele = new Stele({ url, fetch });
     const calls = Array.from({ length: 12 }, () => stele.exist("t", { signal: ending.signal }));
-    await vi.waitFor(() => expect(answers).toHaveBeenCalledTimes(12));
+    await vi.waitFor(() => expect(answers).toHaveBeenCalledTimes(12), 30_000);
     ending.abort(new Error("the end"));
     for (const call of calls) await expect(call).rejects.toThrow("the end");
     expect(listening).toHaveBeenCalledOnce();

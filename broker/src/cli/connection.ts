@@ -31,7 +31,7 @@ export function addConnectionFlags(command: Command): Command {
       .addOption(
         new Option(
           "-u, --url <url>",
-          `base URL of the broker (default: that of the context, else ${urlDefault})`,
+          `base URL of the broker (default: $STELE_URL, else that of the context, else ${urlDefault})`,
         ).conflicts("context"),
       )
       .option("--admin-url <url>", "base URL of the broker's pages for operators, if they have their own port")

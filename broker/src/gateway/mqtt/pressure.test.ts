@@ -69,7 +69,7 @@ it("counts publishes that wait for room against the shared memory, and drops tho
   const filler = await RawClient.connect(world.port, 5, { clientId: "filler" });
   for (let id = 1; id <= 15; id += 1) filler.send({ cmd: "publish", topic: "a", payload: "", qos: 1, messageId: id });
   const call = { topic: "a", groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
-  await vi.waitFor(() => expect(world.broker.whenRoom([call], () => {})).toBe(false));
+  await vi.waitFor(() => expect(world.broker.whenRoom([call], () => {})).toBe(false), 60_000);
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {
     const client = await RawClient.connect(world.port, 5, { clientId });

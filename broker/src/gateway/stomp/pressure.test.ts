@@ -83,7 +83,7 @@ it("lets a COMMIT wait until the group has room for all of it", async () => {
   isHeld = true;
   // Each fills a transaction: one is in progress, four wait.
   for (let count = 0; count < 5; count += 1) filler.send("SEND", { destination: "t" }, "x".repeat(90));
-  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false));
+  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false), patienceMs);
   const client = await RawClient.connect(port);
   client.send("BEGIN", { transaction: "1" });
   for (const text of ["a", "b", "c"]) client.send("SEND", { destination: "t", transaction: "1" }, text);
@@ -95,7 +95,7 @@ it("lets a COMMIT wait until the group has room for all of it", async () => {
 
 it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
   const gate = await startFull({ memoryBytesMax: 50_000 });
-  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false));
+  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false), patienceMs);
   const clients: RawClient[] = [];
   for (const letter of ["a", "b", "c"]) {
     const client = await RawClient.connect(world?.port ?? 0);

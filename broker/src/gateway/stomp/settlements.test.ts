@@ -71,7 +71,7 @@ it.each(["lost", "taken over"])(
     if (how === "lost") client.destroy();
     const next = await RawClient.connect(port);
     next.send("SUBSCRIBE", { id: "s", destination: "t", ...durable });
-    await vi.waitFor(() => expect(reads[0]?.()).toBe(1)); // the earlier connection has ended
+    await vi.waitFor(() => expect(reads[0]?.()).toBe(1), 30_000); // the earlier connection has ended
     ledger.release();
     expect([...(await take(next, 1)).keys()]).toEqual(["2"]);
     expect(await sequenceOf("other")).toBe(1);
@@ -125,7 +125,7 @@ it("accepts an ACK of an event that the chain removed, and delivers the event in
   const acks = await take(client, 2);
   chain.cutBack(head);
   chain.sealEmpty();
-  await vi.waitFor(async () => expect(await sequenceOf("t")).toBe(1));
+  await vi.waitFor(async () => expect(await sequenceOf("t")).toBe(1), 30_000);
   for (const body of ["2", "1"]) {
     client.send("ACK", { id: acks.get(body) ?? "", receipt: body });
     expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(body);

@@ -119,11 +119,11 @@ it("counts no RECEIPT that could not be sent", async () => {
   client.send("SEND", { destination: "a", receipt: "1" });
   await ledger.reached;
   client.reset();
-  await vi.waitFor(() => expect(reads[0]?.()).toBe(0));
+  await vi.waitFor(() => expect(reads[0]?.()).toBe(0), 30_000);
   ledger.release();
   await vi.waitFor(async () => {
     expect(await world.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
-  });
+  }, 30_000);
   await RawClient.connect(world.port);
   expect(answers).toEqual(["CONNECTED", "CONNECTED"]);
 });
