@@ -1,6 +1,6 @@
 import { cryptoInUse } from "@stele/eth/node";
-import { describeDatabase } from "./compose-database.ts";
-import type { ListenerAddress } from "./compose-listen.ts";
+import { describeDatabase } from "./compose/database.ts";
+import type { ListenerAddress } from "./compose/listen.ts";
 import { openHosts } from "./config/access-conflicts.ts";
 import { servesOperators } from "./config/admin-port.ts";
 import { connectionProtocols, portOf, protocolNames } from "./config/connection-ports.ts";
