@@ -10,7 +10,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
   const atWork = useClusterScenario();
 
   it(
-    "kill -9 of PostgreSQL with an immediate restart, and again for longer than nodes wait",
+    "kill -9 of PostgreSQL, back at once or after all nodes report the outage: no acknowledged event is lost",
     async () => {
       const scenario = await atWork();
       const { server } = scenario.cluster.database;
@@ -32,7 +32,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
   );
 
   it(
-    "a cut between one node and PostgreSQL for longer than nodes wait: others take over its work",
+    "PostgreSQL is silent to one node until the node reports it: others take over its work, and the node joins again",
     async () => {
       const scenario = await atWork();
       const lonely = await until("a node indexes", () => scenario.findFollower());
