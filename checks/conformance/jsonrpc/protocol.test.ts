@@ -55,14 +55,14 @@ function toPublish(text: string, id: number): unknown {
 const exist = { jsonrpc: "2.0", method: "exist", params: { topic: "none" } };
 
 describe("JSON-RPC 2.0, 4 Request object", () => {
-  it("jsonrpc MUST be exactly 2.0", async () => {
+  it("a request whose jsonrpc is missing or not exactly 2.0 returns -32600", async () => {
     for (const jsonrpc of ["1.0", "2", 2, 2.0, null, true, "2.0 "]) {
       expectError(await ask({ ...exist, jsonrpc, id: 1 }), -32600, 1);
     }
     expectError(await ask({ method: "exist", params: { topic: "none" }, id: 1 }), -32600, 1);
   });
 
-  it("method is a String", async () => {
+  it("a method that is missing or not a String returns -32600", async () => {
     for (const method of [1, null, ["exist"], { name: "exist" }, true]) {
       expectError(await ask({ ...exist, method, id: 1 }), -32600, 1);
     }
@@ -78,7 +78,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     expect(methods.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
   });
 
-  it("params MAY be omitted, and is otherwise a structured value", async () => {
+  it("params may be omitted; params that are neither object nor array return -32600", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "list", id: 1 })).toMatchObject({ id: 1, result: { pageIndex: 0 } });
     for (const params of ["topic", 1, true, null]) expectError(await ask({ ...exist, params, id: 1 }), -32600, 1);
   });
@@ -90,7 +90,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     },
   );
 
-  it("a Null id is allowed, and answered", async () => {
+  it("a request with a Null id is answered with a Null id", async () => {
     expect(await ask({ ...exist, id: null })).toEqual({ jsonrpc: "2.0", id: null, result: "false" });
   });
 
@@ -122,7 +122,7 @@ describe("JSON-RPC 2.0, 4.1 Notification", () => {
 });
 
 describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
-  it("by-position values are in the order of the interface", async () => {
+  it("values by position are read in the order of the interface", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "open", params: ["by position", "1"], id: 1 })).toMatchObject({
       result: "true",
     });
@@ -135,11 +135,11 @@ describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
     });
   });
 
-  it("more values than parameters are refused", async () => {
+  it("more values by position than parameters return -32602", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "exist", params: ["a", "1", "x"], id: 1 }), -32602, 1);
   });
 
-  it("names MUST match exactly, including case", async () => {
+  it("the name of a method or parameter in another case is refused", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "exist", params: { Topic: "a" }, id: 1 }), -32602, 1);
     expectError(await ask({ jsonrpc: "2.0", method: "Exist", params: { topic: "a" }, id: 1 }), -32601, 1);
   });
@@ -324,7 +324,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
     },
   );
 
-  it("another character set is refused", async () => {
+  it("a character set other than UTF-8 is refused", async () => {
     const answer = await post(JSON.stringify({ ...exist, id: 1 }), {
       "content-type": "application/json; charset=iso-8859-1",
     });

@@ -52,7 +52,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     expectException(await send({ method: "GET", path: "/rest/state?topic=none" }), 100101);
   });
 
-  it("unknown paths and other methods under /rest are failures of the same form (DESIGN 7)", async () => {
+  it("unknown paths and other methods under /rest return 200001 as a BrokerException (DESIGN 7)", async () => {
     await expectRefused({ method: "GET", path: "/rest/nothing" });
     await expectRefused({ method: "GET", path: "/rest/Open?topic=x" });
     await expectRefused({ method: "GET", path: "/rest/" });

@@ -5,7 +5,7 @@ import { textsOf } from "../context.ts";
 
 export const connectCases: readonly Case[] = [
   {
-    name: "an unknown protocol level is refused with its return code, and the connection closes",
+    name: "an unknown protocol level is refused with return code 1, and the connection closes",
     v4: ["3.1.2-2", "3.2.2-4", "3.2.2-5"],
     v5: ["3.1.2-2"],
     run: async (context) => {
@@ -17,7 +17,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "the first answer is one CONNACK with success",
+    name: "a CONNECT is answered by one CONNACK with success",
     v4: ["3.1.4-4", "3.2.0-1", "3.2.2-1"],
     v5: ["3.1.4-5", "3.2.0-1", "3.2.0-2", "3.2.2-1", "3.2.2-2", "3.2.2-8", "4.12.0-6"],
     run: async (context) => {
