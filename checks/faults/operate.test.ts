@@ -54,7 +54,7 @@ class Nodes {
 
 describe.each(seeds)("every operator order under load, seed %i", (seed) => {
   it(
-    "kill -9 of the broker: each event arrives in its order, unless an operator skipped or discarded it",
+    "kill -9 of the broker: each event arrives in order, unless an operator skipped or discarded it",
     async () => {
       using folder = createTempFolder();
       const random = createRandom(seed);
@@ -83,7 +83,7 @@ describe.each(seeds)("every operator order under load, seed %i", (seed) => {
 
   it.runIf(hasPostgres)(
     titleOf(
-      "kill -9 of the node that carries out an order, or that delivers: each event arrives in its order, unless an operator skipped or discarded it",
+      "kill -9 of the node that carries out an order, or that delivers: each event arrives in order, unless an operator skipped or discarded it",
     ),
     async () => {
       await using cluster = await Cluster.start({ env: quick, seed });

@@ -75,7 +75,7 @@ describe("a receiver that", () => {
     expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual(ids);
   });
 
-  it("redirects is called again, and its target is not called", async () => {
+  it("redirects is retried, and the target of the redirect is not called", async () => {
     const { client } = running();
     const target = await receive();
     const receiver = await receive(redirectTo(target.url));

@@ -30,12 +30,12 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
     "the indexing node cannot reach the chain: another node takes over indexing",
     async () => {
       const scenario = await atWork();
-      const lonely = await until("a node indexes", () => scenario.findFollower());
-      lonely.proxies.chain.refuse();
-      await untilAnother(scenario, lonely);
+      const isolated = await until("a node indexes", () => scenario.findFollower());
+      isolated.proxies.chain.refuse();
+      await untilAnother(scenario, isolated);
       await scenario.untilNotifiedOfMore();
-      lonely.proxies.chain.restore();
-      await untilReady(lonely);
+      isolated.proxies.chain.restore();
+      await untilReady(isolated);
       await scenario.untilEven();
       expect(await scenario.verify()).toBe(0);
     },

@@ -77,7 +77,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
 
   it.each([1, 2] as const)(
-    "a client in the middle of QoS %i moves to another node, which is then killed: no event is lost, and their order holds",
+    "a client in the middle of QoS %i moves to another node, which is then killed: no event is lost, and the order holds",
     async (qos) => {
       const topic = `moves/${qos}`;
       const consumer = new Consumer(cluster, `consumer ${qos}`);

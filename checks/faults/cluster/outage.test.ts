@@ -35,19 +35,19 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
     "PostgreSQL is silent to one node until the node reports it: others take over its work, and the node joins again",
     async () => {
       const scenario = await atWork();
-      const lonely = await until("a node indexes", () => scenario.findFollower());
-      const nodeId = await scenario.findNodeId(lonely);
+      const isolated = await until("a node indexes", () => scenario.findFollower());
+      const nodeId = await scenario.findNodeId(isolated);
       await scenario.harm(async () => {
-        lonely.proxies.database.silence();
-        await untilAnother(scenario, lonely);
+        isolated.proxies.database.silence();
+        await untilAnother(scenario, isolated);
         await scenario.untilNotifiedOfMore();
-        await untilDown(lonely);
-        expect(await lonely.client.listGroupFailures()).toEqual([
+        await untilDown(isolated);
+        expect(await isolated.client.listGroupFailures()).toEqual([
           expect.stringContaining("database cannot be reached"),
         ]);
-        lonely.proxies.database.restore();
-        await untilReady(lonely);
-        expect(await scenario.findNodeId(lonely)).not.toBe(nodeId);
+        isolated.proxies.database.restore();
+        await untilReady(isolated);
+        expect(await scenario.findNodeId(isolated)).not.toBe(nodeId);
         await scenario.untilEven();
       });
       await scenario.verify();

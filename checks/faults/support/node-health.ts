@@ -5,11 +5,11 @@ import type { ClusterScenario } from "./cluster-scenario.ts";
 /** Time in which a node reports an outage or its end: the timeout of a call, and the next check after it. */
 const reportMs = 60_000;
 
-/** Waits until a node other than `lonely` indexes. */
-export async function untilAnother(scenario: ClusterScenario, lonely: ClusterNode): Promise<void> {
+/** Waits until a node other than `isolated` indexes. */
+export async function untilAnother(scenario: ClusterScenario, isolated: ClusterNode): Promise<void> {
   await until("another node indexes", async () => {
     const found = await scenario.findFollower();
-    return found !== undefined && found !== lonely;
+    return found !== undefined && found !== isolated;
   });
 }
 

@@ -16,7 +16,7 @@ interface Holding {
   readonly to: number;
 }
 
-/** Both clocks have whole milliseconds. */
+/** Tolerance for the rounding of both clocks, in milliseconds. */
 const roundingMs = 2;
 
 /** Triggers that record each change of an owner, and the connection of each cursor write. */

@@ -40,7 +40,7 @@ export class Recorder implements Disposable {
       await use(broker);
     }
     await until("strace has written everything", () => isComplete(folder));
-    // One at a time: so many calls are too long an argument list.
+    // One at a time: there are too many calls for the arguments of one push.
     for (const call of parseTrace(folder, this.dataDir)) this.#calls.push(call);
   }
 
