@@ -147,11 +147,12 @@ export class Peer {
     return error;
   }
 
-  /** Checks that no frame but MESSAGEs comes before the answer to a transaction that does nothing. */
+  /** Checks that no frame comes before the answers to a transaction that does nothing. */
   async isQuiet(): Promise<void> {
     const transaction = this.newReceipt();
     await this.ask("BEGIN", { transaction });
     await this.ask("ABORT", { transaction });
+    expect(this.#received).toEqual([]); // MESSAGEs that came before
   }
 
   #receive(chunk: Buffer): void {

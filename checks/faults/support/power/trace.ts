@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** A system call that changes files, makes them durable, or sends to a socket. Times are nanoseconds since midnight UTC. */
+/** A system call that changes files, makes them durable, or sends to a socket. Times are nanoseconds, see epochSeconds. */
 export type Call = Readonly<{ startedAt: number; endedAt: number }> &
   (
     | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
@@ -144,10 +144,12 @@ function parseLine(text: string): Line | undefined {
   return { name, args, result: Number(result), times: { startedAt, endedAt: startedAt + Number(seconds) * 1e9 } };
 }
 
-/** Nanoseconds since midnight UTC, so that the number is small enough to be exact. */
+/** Times count from a minute before this module was loaded, so that they are small enough to be exact. In seconds since 1970. */
+const epochSeconds = Math.floor(Date.now() / 1000) - 60;
+
 function nanoseconds(time: string): number {
   const [seconds = "", fraction = ""] = time.split(".");
-  return (Number(seconds) % 86_400) * 1e9 + Number(fraction);
+  return (Number(seconds) - epochSeconds) * 1e9 + Number(fraction);
 }
 
 function textsOf(args: string): Buffer[] {
