@@ -1,4 +1,4 @@
-// Aedes, which is no part of the project: node aedes-server.mjs FOLDER, where FOLDER/node_modules has the package.
+// The MQTT server Aedes, for comparison: node aedes-server.mjs FOLDER. The package is in FOLDER/node_modules, because the project does not depend on it.
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";

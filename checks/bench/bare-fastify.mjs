@@ -1,4 +1,4 @@
-// The baseline: one Fastify route that reads the same request and answers a body of the same size. It stores nothing.
+// The baseline for publishing: one Fastify route that parses the same request, answers with a body of the same size, and stores nothing.
 import { createHash } from "node:crypto";
 import { fastify } from "fastify";
 

@@ -1,4 +1,4 @@
-// The least that a server in Node does with a connection that it refuses, in a process of its own: resets it, unread.
+// The baseline for refused connections: the least that a Node.js server can do is to reset each connection without reading from it.
 import { createServer } from "node:net";
 
 const server = createServer((socket) => {

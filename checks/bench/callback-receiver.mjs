@@ -1,6 +1,6 @@
-// A receiver of callbacks, in a process of its own: answers 204, and checks that each path gets the sequences of its events in order.
-// Each IPC message is answered with what was received so far; `sequences` asks for the last one of each path too,
-// `forget` begins anew.
+// A receiver of callbacks, run as a separate process. It answers 204, and checks for each path that event sequences arrive in order.
+// It answers each IPC message with its counts so far. The message `sequences` also gets the last sequence of each path;
+// `forget` resets all counts first.
 import { createServer } from "node:net";
 
 const answer = "HTTP/1.1 204 No Content\r\n\r\n";
@@ -9,7 +9,7 @@ let received = 0;
 let repeats = 0;
 let disorders = 0;
 
-/** Takes one event, or each of a batch. */
+/** Counts the events of one request, which is a single event or a batch. */
 function take(path, body) {
   const found = [...body.matchAll(/"eventId":"[0-9a-f]{8}-(\d+)-/g)];
   if (found.length === 0) throw new Error(`A notification without an eventId: ${body}`);
@@ -26,7 +26,7 @@ function takeEvent(path, next) {
   }
 }
 
-/** Takes the whole requests at the beginning of `text`; answers what is left. */
+/** Handles the complete requests at the start of `text`, and returns the rest. */
 function takeRequests(text, socket) {
   let start = 0;
   for (;;) {

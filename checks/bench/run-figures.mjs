@@ -19,26 +19,26 @@ import { tail } from "./figures/tail.mjs";
 import { topics } from "./figures/topics.mjs";
 
 /**
- * What a measurement is given.
+ * Options of a measurement.
  * @typedef {object} Context
  * @property {string} main the broker's entry
- * @property {string} resultsDir where data folders are made
+ * @property {string} resultsDir folder for the data folders
  * @property {number} rounds measured runs of each load
  * @property {{ readonly warmUpMs: number, readonly measureMs: number }} durations of one run
  * @property {number} callbackSeconds
  * @property {number} warmUpSeconds before the callbacks are counted
  * @property {number} fillEvents
- * @property {number} chainRounds measured runs on a chain outside
- * @property {{ readonly warmUpMs: number, readonly measureMs: number }} chainDurations of one of them
- * @property {number} chainEvents that are caught up with
+ * @property {number} chainRounds measured runs on an external chain
+ * @property {{ readonly warmUpMs: number, readonly measureMs: number }} chainDurations of one run on an external chain
+ * @property {number} chainEvents to catch up with on an external chain
  * @property {number} kills of a node
  * @property {number} subscriptions that several nodes share
- * @property {number} subscriptionsBehind that a start owes events to
- * @property {readonly number[]} topicCounts numbers of topics that are compared with the first of them
- * @property {number} topicRunEvents published in one run over topics
- * @property {number} topicEvents in the store of the start with the most topics
+ * @property {number} subscriptionsBehind that lag behind at a start
+ * @property {readonly number[]} topicCounts numbers of topics to compare with the first number
+ * @property {number} topicRunEvents published in one run of `topics`
+ * @property {number} topicEvents in the store when `topics` measures a start
  * @property {number} mqttIdleConnections whose memory is measured
- * @property {(what: string) => void} leaveOut tells what cannot be measured on this machine, and why
+ * @property {(what: string) => void} leaveOut reports what this machine cannot measure, and why
  */
 
 const measurements = [
@@ -99,11 +99,11 @@ const quick = {
   topicCounts: [1, 100, 1000, 2000],
   topicRunEvents: 12_000,
   topicEvents: 100_000,
-  mqttIdleConnections: 5000, // with fewer, the growth of the process that no connection causes would count most
+  mqttIdleConnections: 5000, // with fewer, most of the measured growth would have other causes than the connections
 };
 
 /**
- * Measures one after another. A measurement that fails is reported and leaves the others alone.
+ * Runs one measurement after another. Reports a failed one and continues with the next.
  * @param {{ readonly main: string, readonly resultsDir: string, readonly isQuick: boolean, readonly only?: string, readonly fillEvents?: number, readonly callbackSeconds?: number }} options
  * @returns {Promise<{ readonly figures: readonly import("./lib/figure.mjs").Figure[], readonly failed: readonly string[], readonly leftOut: readonly string[] }>}
  */

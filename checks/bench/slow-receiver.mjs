@@ -1,5 +1,5 @@
-// A receiver of callbacks, in a process of its own, that answers 204 after the time that its argument says. An IPC message is answered with the number of
-// events that were accepted; `forget` sets it to 0.
+// A receiver of callbacks, run as a separate process: node slow-receiver.mjs LATENCY_MS. It answers 204 after that many milliseconds. It answers each
+// IPC message with the number of accepted events; the message `forget` sets the number to 0 first.
 import { createServer } from "node:http";
 
 const latencyMs = Number(process.argv[2]);

@@ -1,11 +1,11 @@
 import { gunzipSync } from "node:zlib";
 
-/** The state of a chain as anvil writes it. */
+/** A dump of anvil's state. */
 export interface ChainState {
   readonly text: string;
   readonly height: number;
   /** False if anvil made a block during the dump: the dump then has the block's effects on the accounts, but not the block. */
-  readonly isOfOneMoment: boolean;
+  readonly isConsistent: boolean;
 }
 
 interface DumpedState {
@@ -14,15 +14,15 @@ interface DumpedState {
   readonly transactions: readonly { readonly info: { readonly from: string; readonly nonce: number } }[];
 }
 
-/** Reads what `anvil_dumpState` answers. */
+/** Decodes the result of `anvil_dumpState`. */
 export function readState(dump: string): ChainState {
   const text = gunzipSync(Buffer.from(dump.slice("0x".length), "hex")).toString();
   const state = JSON.parse(text) as DumpedState; // Anvil's own format.
-  return { text, height: Number(state.best_block_number), isOfOneMoment: isOfOneMoment(state) };
+  return { text, height: Number(state.best_block_number), isConsistent: isConsistent(state) };
 }
 
-/** True if no account counts more transactions than its blocks contain. Transactions of removed blocks may still be listed. */
-function isOfOneMoment({ accounts, transactions }: DumpedState): boolean {
+/** True if no account's nonce is higher than its listed transactions explain. The list may also have transactions of removed blocks. */
+function isConsistent({ accounts, transactions }: DumpedState): boolean {
   const counts = new Map<string, number>();
   for (const { from, nonce } of transactions.map(({ info }) => info)) {
     counts.set(from, Math.max(counts.get(from) ?? 0, nonce + 1));

@@ -14,10 +14,10 @@ export interface AnvilOptions {
   readonly args?: readonly string[];
 }
 
-/** What makes a chain the same after a restart. */
+/** Lets anvil continue the same chain after a restart. */
 export interface AnvilState {
   readonly file: string;
-  /** Time of the first block, in seconds. The file does not contain it, and another time would make another chain. */
+  /** Unix time of the first block, in seconds. The file does not contain it, and a different time gives a different chain. */
   readonly genesisTimeS: number;
 }
 
@@ -27,11 +27,11 @@ export interface Anvil extends AsyncDisposable {
   readonly port: number;
   /** Sends a request to the node. @throws Error with the node's error. */
   request(method: string, params?: readonly unknown[]): Promise<unknown>;
-  /** Writes the current state to the file. Other nodes write their blocks by themselves; anvil does so only at a clean stop. */
+  /** Writes the current state to the file. Other chain nodes write every block; anvil writes only at a clean stop. */
   save(): Promise<void>;
-  /** Stops it cleanly: it writes its state, and loses its pool, as any node does. */
+  /** Stops anvil cleanly: it writes its state and loses its transaction pool. */
   stop(): Promise<void>;
-  /** kill -9: it loses its pool and all blocks since the last `save`. */
+  /** kill -9: anvil loses its transaction pool and all blocks since the last `save`. */
   kill(): Promise<void>;
 }
 
@@ -51,15 +51,15 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   const anvil = await launcher.startAnvil(flags);
   const { url } = anvil;
   const stop = async (): Promise<void> => {
-    // Anvil makes blocks while it writes its state. After a start, a block that brokers have seen would be missing.
-    if (state !== undefined && anvil.isRunning()) await standStill(url);
+    // Anvil may make a block while it writes its state. After the restart, that block would be missing, although brokers have seen it.
+    if (state !== undefined && anvil.isRunning()) await stopMining(url);
     await anvil.stop();
   };
   const save = async (): Promise<void> => {
-    if (state === undefined) throw new Error("a chain without a file is not saved");
-    let taken = await takeState(url);
-    while (!taken.isOfOneMoment) taken = await takeState(url);
-    writeFileSync(`${state.file}.new`, taken.text);
+    if (state === undefined) throw new Error("save() needs the option `state`");
+    let dump = await dumpState(url);
+    while (!dump.isConsistent) dump = await dumpState(url);
+    writeFileSync(`${state.file}.new`, dump.text);
     renameSync(`${state.file}.new`, state.file);
   };
   return {
@@ -73,17 +73,17 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   };
 }
 
-/** Resolves once anvil makes no further block. */
-async function standStill(url: string): Promise<void> {
+/** Turns interval mining off. Resolves when no block is still being made. */
+async function stopMining(url: string): Promise<void> {
   await askNode(url, { method: "evm_setIntervalMining", params: [0] });
   for (;;) {
-    const { height, isOfOneMoment } = await takeState(url);
+    const { height, isConsistent } = await dumpState(url);
     const now = Number(await askNode(url, { method: "eth_blockNumber", params: [] }));
-    if (isOfOneMoment && now === height) return;
+    if (isConsistent && now === height) return;
   }
 }
 
-async function takeState(url: string): Promise<ChainState> {
+async function dumpState(url: string): Promise<ChainState> {
   return readState(String(await askNode(url, { method: "anvil_dumpState", params: [] })));
 }
 

@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** The bundle that `npm start` runs. A variable can name another build, to see the checks fail on a broken one. */
+/** The bundle that `npm start` runs. CHECKS_BROKER_MAIN can name a deliberately broken build, to prove that the checks fail on it. */
 export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
 export interface BrokerOptions {
   readonly dataDir: string;
-  /** Settings by environment name, beside a free port and the data folder. */
+  /** Settings by environment name. The defaults are a free HTTP port, and no MQTT or STOMP. */
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** A shell line that ends in running `"$@"`, to start the broker under other conditions. */
+  /** A shell script that ends with `"$@"`, the broker's command line. It can set a limit or change the user first. */
   readonly shell?: string;
 }
 
@@ -50,7 +50,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a broker and waits for its banner. @throws Error with its output if it ends before. */
+/** Starts a broker and waits for its banner. @throws Error with its output if it ends before that. */
 export async function startBroker(options: BrokerOptions): Promise<BrokerProcess> {
   const run = new Run(options);
   const ready = run.waitForOutput(readyLine);
@@ -73,7 +73,7 @@ export function startAndKill(options: BrokerOptions, delayMs: number): Promise<E
   return run.ended.finally(() => clearTimeout(timer));
 }
 
-/** Starts a broker and signals it when its output matches `when`, possibly before it is ready. */
+/** Starts a broker and sends it a signal when its output matches `when`, possibly before it is ready. */
 export async function startAndSignal(
   options: BrokerOptions,
   { name, when }: { readonly name: NodeJS.Signals; readonly when: RegExp },
@@ -111,7 +111,7 @@ class Run {
   constructor({ dataDir, env = {}, args = [], shell }: Partial<BrokerOptions>) {
     const command = [process.execPath, mainFile, ...args];
     const [file = "", ...rest] = shell === undefined ? command : ["sh", "-c", shell, "sh", ...command];
-    // Brokers of several tests must not meet at the default ports of MQTT and STOMP.
+    // Brokers of parallel tests must not compete for the default ports of MQTT and STOMP.
     const ports = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
     const settings = { ...ports, ...(dataDir === undefined ? {} : { STELE_DATA_DIR: dataDir }), ...env };
     this.child = spawn(file, rest, { env: { ...outsideEnv(), ...settings }, stdio: ["ignore", "pipe", "pipe"] });

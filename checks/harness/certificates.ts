@@ -2,13 +2,13 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A certificate and its key, in files. */
+/** Paths of a certificate and of its key. */
 export interface CertificateFile {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** An authority that signs certificates, all in one folder. */
+/** A certificate authority that keeps its files and the certificates that it signs in one folder. */
 export class Authority {
   readonly file: string;
   readonly #folder: string;
@@ -20,7 +20,7 @@ export class Authority {
     openssl("req", "-x509", ...newKey, "-days", "2", "-keyout", this.#key, "-out", this.file, "-subj", `/CN=${name}`);
   }
 
-  /** `alternatives` as in `DNS:localhost,URI:urn:a`; `validDays` is negative for a certificate that has expired. */
+  /** `alternatives` is the subjectAltName, such as `DNS:localhost,URI:urn:a`. A negative `validDays` gives an expired certificate. */
   sign(name: string, alternatives: string, validDays = 1): CertificateFile {
     const file = (ending: string) => join(this.#folder, `${name}.${ending}`);
     const signed = { certificate: file("pem"), key: file("key") };

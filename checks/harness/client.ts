@@ -65,13 +65,13 @@ export class CallFailed extends Error {
   }
 }
 
-/** A client for the preparations of a test. What the test checks, it calls through the doors. */
+/** A client for the setup of a test. The calls that the test checks go through a {@link Door}. */
 export class Client implements AsyncDisposable {
   readonly http: HttpSender;
   readonly #rpc: Door;
   readonly #rest: Door;
 
-  /** Of a broker's base URL, or of whatever sends requests to brokers. */
+  /** @param target a broker's base URL, or an object that sends requests to brokers */
   constructor(target: string | HttpSender) {
     this.http = typeof target === "string" ? new HttpClient(target) : target;
     this.#rpc = openDoor(this.http, "JSON-RPC");
@@ -127,16 +127,16 @@ export class Client implements AsyncDisposable {
   /** Whether every group is ready. */
   async isReady(): Promise<boolean> {
     const answer = await this.http.send({ method: "GET", path: "/health/ready" });
-    return (answer.json() as { status: string }).status === "ready"; // Held by the gateway's own tests.
+    return (answer.json() as { status: string }).status === "ready"; // The gateway's tests check the shape.
   }
 
-  /** For each group, the reason that it is not ready; undefined if it is. */
+  /** For each group, the reason that it is not ready; undefined if it is ready. */
   async listGroupFailures(): Promise<readonly (string | undefined)[]> {
     const answer = await this.http.send({ method: "GET", path: "/health/ready" });
-    return (answer.json() as { groups: readonly { reason?: string }[] }).groups.map(({ reason }) => reason); // The same holds.
+    return (answer.json() as { groups: readonly { reason?: string }[] }).groups.map(({ reason }) => reason); // As above.
   }
 
-  /** For each group, the warning of health; undefined if there is none. */
+  /** For each group, its health warning; undefined if it has none. */
   async listGroupWarnings(): Promise<readonly (string | undefined)[]> {
     const answer = await this.http.send({ method: "GET", path: "/health/ready" });
     return (answer.json() as { groups: readonly { warning?: string }[] }).groups.map(({ warning }) => warning); // As above.
@@ -145,7 +145,7 @@ export class Client implements AsyncDisposable {
   /** The admin listing: by node, then by subscription. */
   async listSubscriptions(): Promise<Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>> {
     const answer = await this.http.send({ method: "GET", path: "/admin/listSubscription" });
-    // Another check tests its shape.
+    // Another check tests the shape.
     return answer.json() as Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>;
   }
 
@@ -166,7 +166,7 @@ export class Client implements AsyncDisposable {
 /** The value of a successful outcome. @throws CallFailed with the code of a failure. */
 export function take<Name extends keyof Results>(operation: Name, outcome: Outcome): Results[Name] {
   if (!outcome.isGood) throw new CallFailed(operation, outcome);
-  return outcome.value as Results[Name]; // The shapes of results are held by checks of their own.
+  return outcome.value as Results[Name]; // Other checks test the shapes of results.
 }
 
 /** The code of a failed call; undefined if it succeeded. */

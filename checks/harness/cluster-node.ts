@@ -12,7 +12,7 @@ interface NodeOptions {
   readonly proxies: { readonly database: TcpProxy; readonly chain: TcpProxy };
 }
 
-/** A node's process, which a test can stop and restart on its data. */
+/** A node, which a test can stop and restart on the same data. */
 export class ClusterNode implements AsyncDisposable {
   /** Its advertised address. */
   readonly address: string;

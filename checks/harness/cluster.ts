@@ -22,7 +22,7 @@ export interface ClusterOptions {
   readonly group?: Partial<Omit<ChainGroup, "endpoints" | "privateKey">>;
   /** Seconds between blocks. Without it, anvil makes a block for each transaction at once. */
   readonly blockTimeS?: number;
-  /** Whether the chain keeps its state over a stop. Its clock is then up to a second behind. */
+  /** Whether the chain's node keeps its state when it stops. Its clock is then up to a second late. */
   readonly isChainKept?: boolean;
   /** How nodes reach their chain; HTTP by default. */
   readonly protocol?: "http" | "ws";
@@ -39,9 +39,9 @@ const nodeCountDefault = 3;
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
-/** Seconds between blocks after those that came too fast. */
+/** Seconds between blocks when `killChain` tries again, because too many blocks had come. */
 const slowBlockTimeS = 1;
-/** Where the chain's node is while it is down. It begins again on any free port, which nobody can have taken meanwhile. */
+/** Nothing listens on this port: proxies connect to it while the chain's node is down. The node restarts on any free port. */
 const closedPort = 1;
 
 interface ClusterContext {
@@ -68,7 +68,7 @@ export class Cluster implements AsyncDisposable {
     this.random = context.random;
   }
 
-  /** Starts all and waits until every node is ready. A failed start leaves nothing running. */
+  /** Starts the chain, the database and all nodes, and waits until every node is ready. A failed start leaves nothing running. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const cluster = await Cluster.prepare(options);
     try {
@@ -108,7 +108,7 @@ export class Cluster implements AsyncDisposable {
     return this.#anvil;
   }
 
-  /** Sends each call to a random node. The nodes are those that ran at the first use of this client, or after `resume`. */
+  /** Sends each call to a random one of the nodes that ran at its first use. `stop` and `resume` replace it. */
   get client(): Client {
     this.#client ??= new Client(
       new SpreadClient(
@@ -129,7 +129,7 @@ export class Cluster implements AsyncDisposable {
     return this.nodes.map(({ address }) => address).toSorted();
   }
 
-  /** Adds a node with the next of anvil's keys. It is not started yet. */
+  /** Adds a node, by default with the next of anvil's keys, and does not start it. */
   async addNode(privateKey = devKey(this.nodes.length)): Promise<ClusterNode> {
     const { env = {}, group = {}, protocol = "http", addressOf } = this.#options;
     const index = this.nodes.length;
@@ -164,7 +164,7 @@ export class Cluster implements AsyncDisposable {
     await this.#forgetClient();
   }
 
-  /** Stops all nodes cleanly at once. Returns the first exit with another code than 0, otherwise the first. */
+  /** Stops all nodes cleanly at once. Returns the first exit whose code is not 0, else the first exit. */
   async stop(): Promise<Exit> {
     await this.#forgetClient();
     const exits = await Promise.all(this.running.map((node) => node.stop()));
@@ -172,21 +172,21 @@ export class Cluster implements AsyncDisposable {
     return exits.find(({ code }) => code !== 0) ?? first;
   }
 
-  /** Stops the chain's node cleanly: it keeps its state and loses its pool. */
+  /** Stops the chain's node cleanly: it loses its transaction pool, and its state unless `isChainKept` is set. */
   async stopChain(): Promise<void> {
     await this.#anvil?.stop();
     this.#anvil = undefined;
   }
 
-  /** Kills the chain's node when it has some blocks that it has not saved. It loses these blocks and its pool. */
+  /** Kills the chain's node when it has `lostMin` to `lostMax` unsaved blocks. It loses them and its transaction pool. */
   async killChain({ lostMin, lostMax }: { readonly lostMin: number; readonly lostMax: number }): Promise<void> {
     const { anvil } = this;
     const height = async (): Promise<number> => Number(await anvil.request("eth_blockNumber"));
     for (;;) {
       const saved = await height();
       await anvil.save();
-      await until("blocks are made that are not saved", async () => (await height()) >= saved + lostMin);
-      // No block may come between the look and the kill, however busy the machine is.
+      await until("the chain has unsaved blocks", async () => (await height()) >= saved + lostMin);
+      // No block may come between reading the height and the kill.
       await anvil.request("evm_setIntervalMining", [0]);
       if ((await height()) <= saved + lostMax) break;
       await anvil.request("evm_setIntervalMining", [slowBlockTimeS]);
@@ -195,7 +195,7 @@ export class Cluster implements AsyncDisposable {
     this.#anvil = undefined;
   }
 
-  /** Starts the chain's node on its saved state. */
+  /** Starts the chain's node, on its saved state if it has one. */
   async resumeChain(): Promise<void> {
     this.#anvil ??= await startAnvil(this.#context.anvilOptions);
   }

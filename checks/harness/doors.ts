@@ -86,7 +86,7 @@ export function sendRpc(http: HttpSender, message: Readonly<Record<string, unkno
   return http.send({ method: "POST", path: "/jsonrpc", headers: jsonType, body });
 }
 
-/** Reads a REST answer, which has status 200 and JSON. An object with `code` and one other member, its message, is a BrokerException. */
+/** Reads a REST answer. An object with `code` and one other member, its message, is a failure. @throws Error if the status is not 200. */
 export function readRest(answer: HttpAnswer): Outcome {
   if (answer.status !== 200) throw new Error(`status ${answer.status}: ${answer.text}`);
   const value = answer.json();
@@ -94,7 +94,7 @@ export function readRest(answer: HttpAnswer): Outcome {
   return { isGood: false, code: value.code, message: value.message };
 }
 
-/** A JSON-RPC answer to the request with id "1". */
+/** Reads a JSON-RPC answer to the request with id "1". @throws Error if it is no response to that request. */
 export function readRpc(answer: HttpAnswer): Outcome {
   // `jsonrpc` and `id` are checked; the members of `error` are trusted.
   const response = answer.json() as { jsonrpc?: unknown; id?: unknown; result?: unknown; error?: RpcError };
@@ -117,7 +117,7 @@ function isFailure(value: unknown): value is { code: number; message: string } {
   return typeof value === "object" && value !== null && "code" in value && Object.keys(value).length === 2;
 }
 
-/** Encodes a query by encodeURIComponent: a space becomes %20, not +. */
+/** Encodes a query with encodeURIComponent: a space becomes %20, not +. */
 export function toQuery(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)

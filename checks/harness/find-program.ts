@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The file of a program on the path; undefined where it is not installed. */
+/** The file of a program on the PATH; undefined if it is not installed. */
 export function findProgram(name: string): string | undefined {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
   return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));

@@ -2,9 +2,9 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ports of outgoing connections: such a connection could take the port while its server restarts. */
+/** Below the system's ports for outgoing connections: such a connection could take a server's port while the server restarts. */
 const portRange = { from: 20_000, to: 32_000 };
-/** Each test file has its own range of ports: a free port may belong to a server that does not listen yet. */
+/** Parallel test files use separate ranges: a port that looks free may be meant for a server that does not listen yet. */
 const sliceCount = 4;
 const sliceSize = (portRange.to - portRange.from) / sliceCount;
 const sliceFrom = portRange.from + (Number(process.env["VITEST_POOL_ID"] ?? "0") % sliceCount) * sliceSize;
@@ -12,7 +12,7 @@ const sliceFrom = portRange.from + (Number(process.env["VITEST_POOL_ID"] ?? "0")
 /** Offset in the range; files that run one after another begin at different ports. */
 let next = randomInt(sliceSize);
 
-/** A free port of the loopback address, given to one caller only. It stays free while its user restarts. */
+/** A free port of the loopback address, given to one caller only, so that a server can restart on it. */
 export function findFreePort(): Promise<number> {
   return findFreePorts(1);
 }
@@ -26,7 +26,7 @@ export async function findFreePorts(count: number): Promise<number> {
   }
 }
 
-/** The next ports of the range. No port is given twice before all were given. */
+/** The next ports of the range; starts again at its beginning when too few are left. */
 function take(count: number): number {
   if (next + count > sliceSize) next = 0;
   const first = sliceFrom + next;

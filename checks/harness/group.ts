@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
 
-/** An entry of the setting `groups`, as far as the checks set it (docs/groups.md). */
+/** An entry of the setting `groups` (docs/groups.md), with the fields that the checks use. */
 export interface GroupSetting {
   readonly id: string;
   readonly endpoints: "embedded" | readonly string[];
@@ -25,7 +25,7 @@ export interface ChainGroup extends Omit<GroupSetting, "signer"> {
   readonly privateKey: Hex;
 }
 
-/** Interval between polls of a group that names none, in milliseconds. With the default of a second, the tests would mostly wait for it. */
+/** Default interval between polls, in milliseconds. With the broker's default of a second, tests would spend most of their time waiting. */
 const pollMsDefault = 50;
 
 /** The environment of a broker with these groups. */

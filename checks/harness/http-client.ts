@@ -22,13 +22,13 @@ export interface HttpSender extends AsyncDisposable {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }
 
-/** A hundred callers at once are the most that a test has. */
+/** No test has more than a hundred callers at once. */
 const connectionsMax = 128;
 const timeoutDefaultMs = 60_000;
 
 export interface HttpClientOptions {
   readonly timeoutMs?: number;
-  /** Where its connections come from; the system chooses if left out. */
+  /** Local address of its connections; by default the system chooses. */
   readonly localAddress?: string | undefined;
 }
 

@@ -12,17 +12,17 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a browser sends with a request of a script of the page's own origin. */
+/** Headers that a browser adds to a request from a script to the page's own origin. */
 export const ownScript = { "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
 
 const redirectsMax = 10;
 
-/** Follows a log-in as a browser does, with a jar of cookies for each host; a test sees and changes each step. */
+/** Follows a log-in as a browser does, with a cookie jar for each host. A test can inspect and change each step. */
 export class LogInVisitor {
   /** Cookies by host, as `name=value`. */
   readonly jars = new Map<string, Map<string, string>>();
 
-  /** One request, whose redirect is not followed. */
+  /** Sends one request and follows no redirect. */
   async ask(url: string, { method = "GET", headers = {} }: Asked = {}): Promise<VisitorAnswer> {
     const { hostname } = new URL(url);
     const jar = this.jars.get(hostname) ?? new Map<string, string>();

@@ -1,12 +1,12 @@
-/** Addresses 127.1.0.1 to 127.1.255.254: the first ones are for tests that name them. */
+/** Addresses 127.1.0.1 to 127.1.255.254. Addresses in 127.0 are left to tests that name one. */
 const hostsPerNetwork = 254;
 const networks = 256;
-/** Linux has all addresses of 127.0.0.0/8; other systems only the first. */
+/** Linux has all addresses of 127.0.0.0/8; other systems only 127.0.0.1. */
 const hasMany = process.platform === "linux";
 
 let taken = 0;
 
-/** Another loopback address for each call, so that a broker takes each for another machine; undefined where the system has one only. */
+/** A new loopback address for each call, so that a broker sees each caller as another machine; undefined if the system has only one. */
 export function takeLoopbackAddress(): string | undefined {
   if (!hasMany) return undefined;
   const place = taken % (networks * hostsPerNetwork);

@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/** Changes, adds or takes away one byte, cuts the bytes short, or repeats their begin. `byte` is what is put in. */
+/** Replaces, inserts or removes one byte, truncates the bytes, or repeats their start. `byte` is the value to write. */
 export function mutate(bytes: Buffer, random: Random, byte: number): Buffer {
   const at = random.below(bytes.length);
   const put = Buffer.of(byte);

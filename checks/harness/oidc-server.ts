@@ -11,25 +11,25 @@ export interface OidcServerOptions {
   readonly redirectUris: readonly string[];
 }
 
-/** What its tokens are for: the audience that a test may change. */
+/** The resource that clients request an access token for. */
 export const resource = "https://stele.example";
 const algorithm = "ES256";
 const tokenSecondsDefault = 600;
 
 /**
- * A certified OpenID Connect provider, at another site than the brokers of tests: `localhost` is not 127.0.0.1. Whoever gives a name is
- * logged in; the token's claim `roles` has that name.
+ * A certified OpenID Connect provider, at another site than the tests' brokers: `localhost` is not 127.0.0.1. It logs in everyone who enters
+ * a name, and puts that name into the token's claim `roles`.
  */
 export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
-  /** Of the tokens that it gives from now on. */
+  /** Audience of the access tokens that it issues from now on. */
   audience = "stele";
   tokenSeconds = tokenSecondsDefault;
   /** Further claims of access tokens. */
   claims: Readonly<Record<string, unknown>> = {};
-  /** Paths, as they begin, whose requests get no answer. */
+  /** Requests whose path starts with this text get no answer. */
   silent: string | undefined;
-  /** Logs in this one without asking. */
+  /** Account to log in without a form. */
   account: string | undefined;
   readonly #provider: Provider;
   readonly #server: Server;
@@ -104,7 +104,7 @@ export class OidcServer implements AsyncDisposable {
         ...this.claims,
       }),
       findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
-      // Nobody is asked to agree.
+      // Users need not consent.
       loadExistingGrant: async ({ oidc }) => {
         const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session?.accountId ?? "" });
         grant.addOIDCScope("openid");

@@ -3,7 +3,7 @@ import { findFreePort } from "./free-port.ts";
 
 export { hasPostgres, titleOf } from "../../tools/postgres-server.mjs";
 
-/** A server that brokers reach over TCP. */
+/** A PostgreSQL server that brokers reach over TCP. */
 export class DatabaseServer implements AsyncDisposable {
   readonly port: number;
   readonly #server: PostgresServer;
@@ -56,7 +56,7 @@ export class Database {
     return `postgres://stele@127.0.0.1:${port}/${this.#url.split("/").at(-1) ?? ""}`;
   }
 
-  /** Runs a query without a proxy. */
+  /** Runs a query directly, past any proxy. */
   query(sql: string, parameters: readonly unknown[] = []): Promise<readonly Record<string, unknown>[]> {
     return this.server.query(sql, parameters, this.#url);
   }

@@ -1,15 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { Script } from "./script.ts";
 
-/** A Python with the clients of the journeys; where the variable names one, no test with them may be left out. */
+/** The Python that has the journeys' client libraries. If CHECKS_PYTHON names one, a missing library fails the tests instead of skipping them. */
 const chosen = process.env["CHECKS_PYTHON"];
 const python = chosen ?? "python3";
 
-/** Debian's own Python, which sees what apt-get installs; the variable says `required` where no test with it may be left out. */
+/** Debian's own Python, which sees the packages of apt-get. With CHECKS_DEBIAN_PYTHON=required, a missing library fails the tests. */
 export const debianPython = "/usr/bin/python3";
 const isDebianRequired = process.env["CHECKS_DEBIAN_PYTHON"] === "required";
 
-/** Whether tests with a client run here: a statement that imports it. */
+/** Whether to run the tests of the client library that `statement` imports. */
 export function canImport(statement: string, program = python): boolean {
   if (program === debianPython ? isDebianRequired : chosen !== undefined) return true;
   try {
@@ -20,7 +20,7 @@ export function canImport(statement: string, program = python): boolean {
   }
 }
 
-/** A script with one of these Pythons. */
+/** A script that one of these Pythons runs. */
 export class PythonScript extends Script {
   constructor(file: string, args: readonly string[], program = python) {
     // stomp.py asks the resolver for every name of this machine unless the variable is set.

@@ -1,4 +1,4 @@
-/** Random numbers that a seed repeats. */
+/** Random numbers: the same seed gives the same sequence. */
 export interface Random {
   /** In [0,1). */
   fraction(): number;
@@ -29,8 +29,8 @@ export function createRandom(seed: number): Random {
 }
 
 /**
- * The seeds of a test: those of the variable, separated by commas; in a long run one for each round; otherwise the fixed ones.
- * @throws Error where a seed is not a whole number.
+ * The seeds of a test: those in the environment variable, separated by commas; else CHECKS_ROUNDS seeds from CHECKS_SEED on; else `fixed`.
+ * @throws Error if a seed in the variable is not a whole number.
  */
 export function seedsOf(variable: string, fixed: readonly number[]): readonly number[] {
   const { [variable]: given, CHECKS_ROUNDS: rounds, CHECKS_SEED: first } = process.env;

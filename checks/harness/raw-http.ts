@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 
 export interface RawExchange {
-  /** Written in order, each one sent before the next. */
+  /** Written in order; each piece is sent before the next. */
   readonly pieces: readonly (string | Uint8Array)[];
   /** Half-closes after the last piece. */
   readonly isEnded?: boolean;
@@ -11,7 +11,7 @@ export interface RawExchange {
   readonly timeoutMs?: number;
 }
 
-/** Sends raw bytes to a broker, and returns everything received until the connection ended. */
+/** Sends raw bytes to a broker, and returns everything received until the connection ended or `timeoutMs` passed. */
 export async function exchangeRaw(
   url: string,
   { pieces, isEnded = false, isCut = false, timeoutMs = 15_000 }: RawExchange,
@@ -20,7 +20,7 @@ export async function exchangeRaw(
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-  socket.on("error", () => {}); // A reset is an answer too: what came before it counts.
+  socket.on("error", () => {}); // A reset ends the exchange too; the bytes before it count.
   const closed = new Promise((resolve) => socket.once("close", resolve));
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
   try {

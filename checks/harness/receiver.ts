@@ -30,7 +30,7 @@ export interface Attempt {
   isAccepted: boolean;
 }
 
-/** How a receiver answers, if it does. */
+/** Answers an attempt, or leaves it unanswered. */
 export type Behaviour = (attempt: Attempt, response: ServerResponse) => void;
 
 /** A real HTTP server for callbacks. */
@@ -75,7 +75,7 @@ export const accept: Behaviour = (attempt, response) => {
 
 class RecordingReceiver implements Receiver {
   readonly attempts: Attempt[] = [];
-  /** Of this receiver alone: a broker that still calls an earlier receiver on the same port is refused. */
+  /** Unique, so that a broker that still calls an earlier receiver on the same port gets 404. */
   readonly #path = `/hook/${randomUUID()}`;
   readonly #callers = new Map<Socket, string | undefined>();
   readonly #callerOf: CallerOf;
@@ -155,7 +155,7 @@ class RecordingReceiver implements Receiver {
     try {
       for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
     } catch {
-      return; // The broker went away while it called: nothing was received.
+      return; // The broker closed the connection before the whole body arrived: this is no attempt.
     }
     if (message.url?.startsWith(this.#path) !== true) {
       response.writeHead(404).end();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Line, Lines } from "./lines.ts";
 
-/** A process that reads orders from its standard input and prints what it sees, as JSON, a line each. */
+/** A process that reads orders from its standard input and prints reports, both as one JSON object a line. */
 export class Script {
   readonly lines = new Lines();
   readonly #child: ChildProcess;

@@ -14,8 +14,8 @@ export interface Ends {
 export const canFindSocketOwner = existsSync(table);
 
 /**
- * The process of `pids` that made a connection; undefined if none of them did, or if it has ended. It compares the ports of both ends: the
- * system uses one local port for several connections with different targets.
+ * The process of `pids` that made a connection; undefined if none of them did, or if that process has ended. It compares the ports of both ends,
+ * because the system uses one local port for several connections with different targets.
  */
 export function findSocketOwner({ from, to }: Ends, pids: readonly number[]): number | undefined {
   if (!canFindSocketOwner) return undefined;

@@ -4,13 +4,13 @@ import { runCommand } from "@stele/broker/cli";
 import { mainFile } from "./broker-process.ts";
 
 export interface CommandOptions {
-  /** Beside the path. */
+  /** Environment variables besides PATH. */
   readonly env?: Readonly<Record<string, string>>;
   /** All of stdin; it is closed after that. */
   readonly input?: string | Uint8Array;
-  /** Another program than the built one, such as one that npm installed. */
+  /** The program to run instead of the built one, such as one that npm installed. */
   readonly program?: readonly string[];
-  /** Told all of stderr so far; a test can end the command by its answer. */
+  /** Called with all of stderr so far, and a function that sends the command a signal. */
   readonly onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
 }
 
@@ -50,7 +50,7 @@ export function runStele(args: readonly string[], options: CommandOptions = {}):
   });
 }
 
-/** Runs a client command in this process: starting one takes longer than most commands. Its home is a folder of the caller. */
+/** Runs a client command in this process, because starting a process takes longer than most commands. `env.HOME` is its home folder. */
 export async function callStele(
   args: readonly string[],
   { env = {}, input = "" }: Pick<CommandOptions, "env" | "input"> = {},

@@ -5,7 +5,7 @@ export interface TailFrame {
   readonly id: string | undefined;
   /** `message` for an event of the broker. */
   readonly name: string;
-  /** Empty where only the place moved. */
+  /** Empty if the frame only carries a new id. */
   readonly data: string;
 }
 
@@ -15,12 +15,12 @@ export interface TailedEvent {
   readonly eventId: string;
 }
 
-/** A client of `/tail` that comes back with its last id, as EventSource does. */
+/** A client of `/tail` that reconnects with its last id, as EventSource does. */
 export class TailClient {
   readonly events: TailedEvent[] = [];
-  /** Names of what came that was no event, in order. */
+  /** Names of the frames that were not events, in order. */
   readonly notices: string[] = [];
-  /** Answers that began a stream. */
+  /** Number of streams that the broker has started. */
   opened = 0;
   lastId: string | undefined;
   readonly #query: string;
@@ -32,8 +32,8 @@ export class TailClient {
   }
 
   /**
-   * Reads one connection until it ends, or `mayGoOn` is false after a frame: then it is cut. @throws what the connection throws; the status where the
-   * broker refuses.
+   * Reads one connection until it ends, and cuts it after a frame for which `mayGoOn` returns false. @throws the connection's error, or an Error
+   * with the status and body if the broker refuses.
    */
   async read(brokerUrl: string, mayGoOn: (frame: TailFrame) => boolean): Promise<void> {
     const last = this.lastId === undefined ? {} : { "last-event-id": this.lastId };
@@ -61,7 +61,7 @@ export class TailClient {
   }
 }
 
-/** The SSE events of a body. What is not whole when the connection ends is dropped, as browsers do. */
+/** The SSE events of a body. Drops an incomplete event at its end, as browsers do. */
 export async function* framesOf(body: AsyncIterable<Buffer>): AsyncGenerator<TailFrame> {
   const decoder = new TextDecoder();
   let text = "";

@@ -30,7 +30,7 @@ export class TcpProxy implements AsyncDisposable {
     return this.#farPorts.has(port);
   }
 
-  /** Forwards nothing from now on, as a network that loses packets: connections stay open, and the proxy accepts new ones. */
+  /** Forwards nothing from now on, like a network that loses every packet. Connections stay open, and the proxy accepts new ones. */
   silence(): void {
     this.#isSilent = true;
     for (const pair of this.#pairs) pair.silence();
@@ -42,7 +42,7 @@ export class TcpProxy implements AsyncDisposable {
     this.cut();
   }
 
-  /** Forwards again. It resets all earlier connections, as a network that forgot them. */
+  /** Forwards new connections again, and resets all earlier ones. */
   restore(): void {
     this.#isSilent = false;
     this.#isRefusing = false;
@@ -83,7 +83,7 @@ class Pair {
     this.#ends = [near, far];
     for (const end of this.#ends) {
       end.setNoDelay(true);
-      end.on("error", () => {}); // Its close follows.
+      end.on("error", () => {}); // The close event follows.
     }
   }
 

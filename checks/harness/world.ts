@@ -5,14 +5,14 @@ import { groupsEnv } from "./group.ts";
 import { createTempFolder } from "./temp-folder.ts";
 import { until } from "./until.ts";
 
-/** Brokers on some chain. The behaviour suites are functions of a world, so that each world runs all of them. */
+/** Starts brokers on one kind of chain. The behaviour suites are functions of a world, so that each world runs all of them. */
 export interface World {
   readonly name: string;
   /** Its chain makes blocks at intervals, so each change takes a while. Independent tests run concurrently. */
   readonly isSlow: boolean;
   /** Calls go to several nodes that share a database. */
   readonly isCluster?: boolean;
-  /** Whether this machine has the programs that it needs. */
+  /** Whether this machine has the programs that the world needs. */
   readonly isAvailable?: boolean;
   start(options?: WorldOptions): Promise<RunningWorld>;
   /** Stops the servers that its brokers shared. */
@@ -26,17 +26,17 @@ export interface WorldOptions {
   readonly addressOf?: (index: number) => string;
 }
 
-/** A running broker and its clients. `client` is of the current process. */
+/** A running broker and its client. After `resume`, both are new. */
 export interface RunningWorld extends AsyncDisposable {
   readonly client: Client;
-  /** The only process, or that of the first node. */
+  /** The only broker, or the first node. */
   readonly broker: BrokerProcess;
   readonly brokers: readonly BrokerProcess[];
   /** Address of each node as in the listing, sorted. */
   readonly addresses: readonly string[];
-  /** The folder of its data. */
+  /** The broker's data folder. @throws Error in a cluster, where each node has its own. */
   readonly dataDir: string;
-  /** Stops the broker as an operator does. Its data stays, and an external chain goes on. */
+  /** Stops the broker as an operator does. Its data remains, and an external chain keeps running. */
   stop(): Promise<Exit>;
   /** Restarts it on the same data. */
   resume(): Promise<void>;
@@ -56,10 +56,10 @@ export interface AnvilWorldOptions {
   readonly protocol?: "http" | "ws";
 }
 
-/** Interval between polls of an HTTP endpoint, in milliseconds. With the default of a second, the tests would mostly wait for it. */
+/** Interval between polls of an HTTP endpoint, in milliseconds. With the default of a second, tests would spend most of their time waiting. */
 const pollMs = 20;
 
-/** One broker on an anvil of its own. The anvil runs on while the broker is stopped. */
+/** One broker on an anvil of its own, which keeps running while the broker is stopped. */
 export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions): World {
   const pace = blockTimeS === 0 ? "instant blocks" : `${blockTimeS} s blocks`;
   return {

@@ -2,7 +2,7 @@ import { adminOperations, adminPath } from "@stele/wire";
 import { type Dispatcher, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
-import { clients, codes, insufficient, refused, unknown as unknownNames } from "./support/access-table.ts";
+import { clients, codes, insufficient, invalid, refused } from "./support/access-table.ts";
 import { AccessWorld, type CredentialName } from "./support/access-world.ts";
 
 let world: AccessWorld;
@@ -27,12 +27,12 @@ beforeAll(async () => {
   sessionId = sessions.items[0]?.id ?? "";
 });
 afterAll(async () => {
-  tail.body.on("error", () => undefined).destroy(); // undici tells of each body that is cut.
+  tail.body.on("error", () => undefined).destroy(); // undici emits an error for a body that is cut short.
   await world[Symbol.asyncDispose]();
   await receiver[Symbol.asyncDispose]();
 });
 
-/** What a call is answered with that is refused for its credential. */
+/** Status and code of a call that is refused because of its credential. */
 const refusalOf = (name: CredentialName) => {
   const code = codes[name] ?? 100_702;
   return { status: code === 100_701 ? 401 : 403, code };
@@ -51,25 +51,25 @@ async function askChain(name: CredentialName): Promise<string> {
 }
 
 describe("operators' pages", () => {
-  it.each([...refused, ...clients])("are refused to the credential %s", async (name) => {
+  it.each([...refused, ...clients])('are refused to the credential "%s"', async (name) => {
     const code = `"code":${refusalOf(name).code}`;
     const answers = await Promise.all([...pages.map((page) => askPage(name, page)), askChain(name)]);
     for (const [index, text] of answers.entries()) expect(text, pages[index]).toContain(code);
   });
 
-  it.each(["admin", "token admin"] as const)("are served to the %s", async (name) => {
-    for (const page of pages) expect(await askPage(name, page), page).not.toContain('"code":'); // Metrics have labels of that name.
+  it.each(["admin", "token admin"] as const)('are served to the credential "%s"', async (name) => {
+    for (const page of pages) expect(await askPage(name, page), page).not.toContain('"code":'); // Errors have this member.
     expect(await askChain(name)).toContain('"result":"0x');
   });
 
-  it("are not at the clients' port", async () => {
+  it("do not exist at the clients' port", async () => {
     for (const path of [...pages, "/chain", `${adminPath}/subscriptions`]) {
       const { status } = await world.http("admin").send({ method: "GET", path });
       expect([404, 405], path).toContain(status);
     }
   });
 
-  it("health says only the status to all but the admin", async () => {
+  it("/health/ready shows the groups to the admin, and only the status to everybody else", async () => {
     const ready = { method: "GET", path: "/health/ready" } as const;
     const names = [...refused, ...clients];
     const answers = await Promise.all(names.map((name) => world.http(name).send(ready)));
@@ -79,16 +79,16 @@ describe("operators' pages", () => {
     expect((await world.http("admin").send(ready)).json()).toHaveProperty("groups");
   });
 
-  it.each(["1", "nowhere"])("health of the group %s is refused without a right credential", async (groupId) => {
+  it.each(["1", "nowhere"])('/health/ready of group "%s" is refused without a valid credential', async (groupId) => {
     const ask = { method: "GET", path: `/health/ready?groupId=${groupId}` } as const;
-    const answers = await Promise.all(unknownNames.map((name) => world.http(name).send(ask)));
+    const answers = await Promise.all(invalid.map((name) => world.http(name).send(ask)));
     for (const { status, text } of answers) expect([status, text]).toEqual([401, expect.stringContaining("100701")]);
   });
 
-  it("everybody learns of its own rights alone, and nobody without a right credential", async () => {
+  it("/access shows each caller only its own rights, and refuses a caller without a valid credential", async () => {
     const ask = { method: "GET", path: "/access" } as const;
-    const answers = await Promise.all(unknownNames.map((name) => world.http(name).send(ask)));
-    for (const [index, name] of unknownNames.entries())
+    const answers = await Promise.all(invalid.map((name) => world.http(name).send(ask)));
+    for (const [index, name] of invalid.entries())
       expect([answers[index]?.status, answers[index]?.json()], name).toMatchObject([401, { code: 100_701 }]);
     for (const name of clients) {
       const rights = (await world.http(name).send(ask)).json() as { readonly actions: readonly string[] };
@@ -101,7 +101,7 @@ describe("operators' pages", () => {
     expect(there).toMatchObject({ ...admin, serves: ["operators"] });
   });
 
-  it("the documents are served without a key, at both ports, and AsyncAPI names the credentials of each server", async () => {
+  it("the OpenAPI and AsyncAPI documents need no key at either port, and AsyncAPI names the credentials of the HTTP server", async () => {
     for (const path of ["/openapi.json", "/asyncapi.json"]) {
       const asked = [undefined, world.operators].map((url) => world.http("none", url).send({ method: "GET", path }));
       expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
@@ -115,7 +115,7 @@ describe("operators' pages", () => {
   });
 });
 
-/** What orders need, by the beginnings of their names. */
+/** Bodies of requests, by the start of the operation's name. */
 const bodies = [
   ["replay", '{"from":"OFFSET_FIRST"}'],
   ["change", '{"concurrency":2}'],
@@ -124,10 +124,10 @@ const bodies = [
   ["setRole", '{"rules":[]}'],
 ] as const;
 
-/** Its own document tells nothing of the broker. */
+/** The operations that need a right. The API's own document needs none. */
 const guarded = Object.entries(adminOperations).filter(([name]) => name !== "getOpenApi");
 
-/** Orders change nothing: a dry run asks for the same right. Roles are set before they are deleted. */
+/** Calls one operation. Orders are dry runs, which need the same right and change nothing. The operations set a role before they delete it. */
 async function askApi(name: CredentialName, operation: string) {
   const { method, path } = adminOperations[operation as keyof typeof adminOperations];
   const role = operation === "getRole" ? "admin" : "set-by-api";
@@ -140,11 +140,11 @@ async function askApi(name: CredentialName, operation: string) {
     method === "GET" || method === "DELETE" ? {} : { headers: { "content-type": "application/json" }, body };
   const call = { method, path: `${adminPath}${filled}${query}`, ...order };
   const answer = await world.http(name, world.operators).send(call);
-  return { status: answer.status, text: answer.text, body: answer.json() as { code?: number } }; // Problems have one.
+  return { status: answer.status, text: answer.text, body: answer.json() as { code?: number } }; // Only errors have a code.
 }
 
-describe("by the admin API", () => {
-  it.each([...refused, ...clients])("with the credential %s every operation is refused", async (name) => {
+describe("the admin API", () => {
+  it.each([...refused, ...clients])('refuses every operation with the credential "%s"', async (name) => {
     const before = await world.snapshot();
     const { status, code } = refusalOf(name);
     const answers = await Promise.all(guarded.map(([operation]) => askApi(name, operation)));
@@ -154,21 +154,21 @@ describe("by the admin API", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(["admin", "token admin"] as const)("with the credential %s every operation is served", async (name) => {
+  it.each(["admin", "token admin"] as const)('serves every operation with the credential "%s"', async (name) => {
     for (const [operation] of guarded) expect(await askApi(name, operation), operation).toMatchObject({ status: 200 });
   });
 
-  it("an operator sees no value of the query of a callback address", async () => {
+  it("hides the query values of a callback url from operators", async () => {
     const { text } = await askApi("admin", "getSubscription");
     expect(text).toContain("?token=hidden");
     expect(text).not.toContain("not-to-be-shown");
   });
 });
 
-describe("by tail", () => {
+describe("a tail", () => {
   const targets = ["/tail?topic=t/%23", "/tail?topic=t/a", "/tail?topic=t/a&topic=t/b"] as const;
 
-  it.each(refused)("with the credential %s it is refused, also its head", async (name) => {
+  it.each(refused)('is refused with the credential "%s", by GET and by HEAD', async (name) => {
     const { status, code } = refusalOf(name);
     const ask = (path: string) =>
       Promise.all([world.http(name).send({ method: "GET", path }), world.http(name).send({ method: "HEAD", path })]);
@@ -179,7 +179,7 @@ describe("by tail", () => {
   });
 
   it.each([...insufficient, ...clients])(
-    "with the credential %s no topic beside what it may read is served",
+    'is refused with the credential "%s" if a filter matches topics that it may not read',
     async (name) => {
       for (const path of ["/tail?topic=%23", "/tail?topic=t/a&topic=%23", "/tail?topic=%2B/a", "/tail?topic=tt/a"]) {
         expect((await world.http(name).send({ method: "GET", path })).status, path).toBe(403);
@@ -188,7 +188,7 @@ describe("by tail", () => {
     },
   );
 
-  it.each(clients)("with the credential %s it is served", async (name) => {
+  it.each(clients)('is served with the credential "%s"', async (name) => {
     const authorization = `Bearer ${world.credential(name)}`;
     const ended = new AbortController();
     const answer = await fetch(`${world.broker.url}/tail?topic=t/%23&after=OFFSET_FIRST`, {

@@ -7,13 +7,13 @@ import { whenClosed } from "../harness/when-closed.ts";
 import { AccessWorld } from "./support/access-world.ts";
 
 let world: AccessWorld;
-/** Of a principal whose only role is in the store. */
+/** Key of a principal whose only role is a stored one. */
 let key = "";
 beforeAll(async () => {
   world = await AccessWorld.start();
   await set(rules);
   key = (await world.key("create", "--principal", "temp", "--role", "short-lived")).trim();
-  await until("the key counts", async () => (await state()).text.includes("sequenceNumber"));
+  await until("the broker knows the key", async () => (await state()).text.includes("sequenceNumber"));
 });
 beforeEach(() => set(rules));
 afterAll(async () => world[Symbol.asyncDispose]());
@@ -31,7 +31,7 @@ const state = () => {
   const headers = { authorization: `Bearer ${key}` };
   return world.http("none").send({ method: "GET", path: "/rest/state?topic=t/a", headers });
 };
-/** How it ends, and the codes from then on. */
+/** Ways to withdraw a role's rights, with the code and the status of later calls. */
 const ends = [
   ["loses its rules", () => set([]), { code: 100_702, status: 403 }],
   ["is deleted", () => ask({ method: "DELETE" }), { code: 100_701, status: 401 }],
@@ -53,7 +53,7 @@ const publishElsewhere = () =>
   world.door("REST GET", "client").call("publish", { topic: "t/a", content: "not for all" });
 
 it.each([4, 5] as const)(
-  "that loses its rules ends them for an open connection of MQTT %d at once",
+  "a role that loses its rules withdraws them at once from an open MQTT connection, protocol level %d",
   async (version) => {
     const peer = await connectPeer(version);
     await set([]);
@@ -67,14 +67,17 @@ it.each([4, 5] as const)(
   },
 );
 
-it.each([4, 5] as const)("a role that is deleted ends an open connection of MQTT %d", async (version) => {
-  const peer = await connectPeer(version);
-  await ask({ method: "DELETE" });
-  await peer.isEnded(0x87);
-});
+it.each([4, 5] as const)(
+  "a role that is deleted closes an open MQTT connection, protocol level %d",
+  async (version) => {
+    const peer = await connectPeer(version);
+    await ask({ method: "DELETE" });
+    await peer.isEnded(0x87);
+  },
+);
 
 it.each(ends)(
-  "that %s ends the rights of REST, JSON-RPC, the tail and STOMP at once",
+  "a role that %s ends the rights over REST, JSON-RPC, tail and STOMP at once",
   async (_, end, { code, status }) => {
     const socket = connect(world.port("STOMP"), "127.0.0.1");
     const closed = whenClosed(socket);
@@ -82,7 +85,7 @@ it.each(ends)(
     socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
     socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:${key}\n\n\0`);
     socket.write("SUBSCRIBE\nid:1\ndestination:t/#\nack:auto\nreceipt:subscribed\n\n\0");
-    await until("the subscription is there", () => text.includes("receipt-id:subscribed"));
+    await until("the broker confirms the subscription", () => text.includes("receipt-id:subscribed"));
     await end();
     await publishElsewhere();
     socket.write("SEND\ndestination:t/a\nreceipt:sent\n\nstomp\0");
@@ -99,7 +102,7 @@ it.each(ends)(
   },
 );
 
-it("a role is changed by the command line within a second", async () => {
+it("the command `stele role set` changes a role within 1.5 s", async () => {
   await world.role("set", "short-lived", "[]");
   const changedAt = Date.now();
   await until("the right is gone", async () => (await state()).text.includes("100702"));

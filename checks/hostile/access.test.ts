@@ -5,7 +5,7 @@ import type { Params } from "../harness/doors.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { until } from "../harness/until.ts";
 import { whenClosed } from "../harness/when-closed.ts";
-import { clients, codes, insufficient, refused, unknown } from "./support/access-table.ts";
+import { clients, codes, insufficient, invalid, refused } from "./support/access-table.ts";
 import { AccessWorld, type CredentialName } from "./support/access-world.ts";
 import { cloudEventForms, publishCloudEvents } from "./support/cloud-events.ts";
 import { talk } from "./support/stomp-talk.ts";
@@ -29,7 +29,7 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]();
 });
 
-/** Every operation; those that change least come first, so that the client's calls leave what the next ones need. */
+/** Every operation, in an order in which no call removes what a later one needs. */
 const operations: readonly (readonly [name: string, params: () => Params])[] = [
   ["exist", () => ({ topic: "t/a" })],
   ["state", () => ({ topic: "t/a" })],
@@ -44,16 +44,16 @@ const operations: readonly (readonly [name: string, params: () => Params])[] = [
   ["unSubscribe", () => ({ subscriptionId })],
 ];
 
-/** Whose rights are elsewhere may read events and end subscriptions, and is not told of those of others. */
+/** Codes for credentials that may read and unsubscribe elsewhere: the broker does not tell them that this event or subscription exists. */
 const hiddenCodes: Readonly<Record<string, number>> = { getEvent: 100_303, getProof: 100_303, unSubscribe: 100_504 };
 
-/** REST has another name for one. */
+/** REST calls the operation getProof `proof`. */
 function nameAt(kind: string, operation: string): string {
   return operation === "getProof" && kind.startsWith("REST") ? "proof" : operation;
 }
 
-describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])("by %s", (kind) => {
-  it.each(refused)("with the credential %s every operation is refused, and nothing changes", async (name) => {
+describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])("access by %s", (kind) => {
+  it.each(refused)('refuses every operation with the credential "%s", and changes nothing', async (name) => {
     const before = await world.snapshot();
     const door = world.door(kind, name);
     const calls = operations.map(([operation, toParams]) => door.call(nameAt(kind, operation), toParams()));
@@ -66,7 +66,7 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(clients)("with the credential %s every operation is served", async (name) => {
+  it.each(clients)('serves every operation with the credential "%s"', async (name) => {
     const door = world.door(kind, name);
     const [own, reopen] = [await door.call("subscribe", { topic: "t/#", url: receiver.url }), { topic: "t/a" }];
     const ownId = own.isGood ? String(own.value) : "";
@@ -78,26 +78,26 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
   });
 
   it.each([
-    ["a wider filter", "subscribe", { topic: "#", url: "http://127.0.0.1:9/" }],
-    ["a filter beside", "subscribe", { topic: "+/a", url: "http://127.0.0.1:9/" }],
-    ["a topic beside", "publish", { topic: "tt/a", content: "x" }],
-    ["the tree's name as a prefix", "publish", { topic: "t", content: "x" }],
-  ] as const)("the client's credential is no right to %s", async (what, operation, params) => {
+    ["a filter wider than its own", "subscribe", { topic: "#", url: "http://127.0.0.1:9/" }],
+    ["a filter that only overlaps its own", "subscribe", { topic: "+/a", url: "http://127.0.0.1:9/" }],
+    ["a topic outside its filter", "publish", { topic: "tt/a", content: "x" }],
+    ["the parent topic of its filter, which does not exist", "publish", { topic: "t", content: "x" }],
+  ] as const)('refuses the credential "client" %s', async (what, operation, params) => {
     const outcome = await world.door(kind, "client").call(operation, params);
-    const isParent = what === "the tree's name as a prefix"; // `t/#` matches `t`, which does not exist.
+    const isParent = what.startsWith("the parent topic"); // `t/#` matches `t`.
     expect(outcome).toMatchObject({ isGood: false, code: isParent ? 100_101 : 100_702 });
   });
 });
 
-describe.each(cloudEventForms)("by CloudEvents, %s", (form) => {
-  it.each(refused)("with the credential %s the publish is refused, and nothing changes", async (name) => {
+describe.each(cloudEventForms)("access by CloudEvents, %s", (form) => {
+  it.each(refused)('refuses the publish with the credential "%s", and changes nothing', async (name) => {
     const before = await world.snapshot();
     const answer = await world.http(name).send(publishCloudEvents(form, ["t/a"]));
     expect(answer.json()).toMatchObject({ code: codes[name] });
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(clients)("with the credential %s it is served, and beside its topics refused", async (name) => {
+  it.each(clients)('accepts events for the topics of the credential "%s", and refuses others', async (name) => {
     const send = async (...topics: readonly [string, ...string[]]): Promise<unknown> =>
       (await world.http(name).send(publishCloudEvents(form, topics))).json();
     expect(JSON.stringify(await send("t/a"))).toContain('"SUCCESS"');
@@ -109,20 +109,20 @@ describe.each(cloudEventForms)("by CloudEvents, %s", (form) => {
 });
 
 it.each(["client", "token client"] as const)(
-  "the credential %s in a wrong place is refused, and not logged",
+  'the credential "%s" is not logged when it is sent as a path or a topic',
   async (name) => {
     const credential = world.credential(name) ?? "";
     const client = world.http("none");
     await client.send({ method: "GET", path: `/${credential}` });
     await client.send({ method: "GET", path: `/tail?topic=${credential}` });
     await world.http("weak").send({ method: "GET", path: `/rest/publish?topic=${credential}&content=x` });
-    await until("the refusals are written down", () => world.auditLog().includes("(redacted)"));
-    await until("the refusals are logged", () => world.broker.stdout().includes("there is nothing at GET"));
+    await until("the audit log has the refusals", () => world.auditLog().includes("(redacted)"));
+    await until("the log has the refusals", () => world.broker.stdout().includes("there is nothing at GET"));
     for (const text of [world.auditLog(), world.broker.stdout()]) expect(text).not.toContain(credential.slice(-30));
   },
 );
 
-it("a credential in a query string or a body is none", async () => {
+it("a credential in the query string is ignored", async () => {
   const credential = world.credential("client") ?? "";
   const query = ["authorization", "access_token", "token", "key", "apiKey"].map((name) => `${name}=${credential}`);
   const path = `/rest/state?topic=t/a&${query.join("&")}`;
@@ -133,7 +133,7 @@ function subscribeTo(topic: string) {
   return { cmd: "subscribe", messageId: 2, subscriptions: [{ topic, qos: 1 }] };
 }
 
-describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) => {
+describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) => {
   const open = async (name: CredentialName, packet: object = {}, transport: Transport = "tcp"): Promise<Peer> => {
     const addresses = { tcp: world.port("MQTT"), websocket: `${world.broker.url.replace("http", "ws")}/mqtt` };
     const peer = await Peer.open(addresses, { transport, version, localAddress: world.takeAddress() });
@@ -146,14 +146,14 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     version === 5 ? packet.reasonCode : packet.returnCode;
   const publish = { cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "mqtt" };
 
-  it.each(unknown)("the credential %s is refused at CONNECT, over TCP and WebSocket", async (name) => {
+  it.each(invalid)('the credential "%s" is refused at CONNECT, over TCP and WebSocket', async (name) => {
     for (const peer of await Promise.all([open(name), open(name, {}, "websocket")])) {
       expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x86 : 4);
       await peer.closes();
     }
   });
 
-  it.each(insufficient)("the credential %s may neither publish nor subscribe", async (name) => {
+  it.each(insufficient)('the credential "%s" may neither publish nor subscribe', async (name) => {
     const before = await world.snapshot();
     const peer = await open(name, {}, version === 5 ? "websocket" : "tcp");
     expect(codeOf(await peer.next("connack"))).toBe(0);
@@ -179,14 +179,14 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it("a will without the right is refused at CONNECT", async () => {
+  it("a will to a topic that the client may not publish to is refused at CONNECT", async () => {
     const will = { topic: "t/a", payload: Buffer.from("x"), qos: 0, retain: false };
     const peer = await open("elsewhere", { will });
     expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x87 : 5);
     await peer.closes();
   });
 
-  it.each(clients)("the credential %s is served, also as the user name", async (name) => {
+  it.each(clients)('the credential "%s" is accepted as the password and as the user name', async (name) => {
     const login = { username: world.credential(name), password: undefined, clientId: `by name ${version}` };
     for (const peer of [await open(name), await open(name, login)]) {
       expect(codeOf(await peer.next("connack"))).toBe(0);
@@ -201,9 +201,9 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
     peer.drop();
   });
 
-  it("a connection ends soon after the revocation of its key", async () => {
+  it("the broker closes a connection soon after its key is revoked", async () => {
     const key = (await world.key("create", "--principal", "leaver", "--role", "client")).trim();
-    await until("the key counts", async () =>
+    await until("the broker knows the key", async () =>
       (await world.http("none").send(bearer(key))).text.includes("sequenceNumber"),
     );
     const peer = await open("client", { clientId: "leaver", password: Buffer.from(key) });
@@ -214,7 +214,7 @@ describe.each([4, 5] as const)("by MQTT, version %d of the protocol", (version) 
   });
 });
 
-/** The connection ends by the broker, soon after a time. */
+/** Expects the broker to close the connection within 2.5 s of `since`, a time of `Date.now()`. */
 async function endsSoonAfter(peer: Peer, since: number): Promise<void> {
   await peer.isEnded(0x87);
   expect(Date.now() - since).toBeLessThan(2_500);
@@ -227,8 +227,8 @@ async function connectWith(token: string): Promise<Peer> {
   return peer;
 }
 
-describe("a token that ends while a connection is open", () => {
-  it("ends the connection when it expires, and is refused from then on", async () => {
+describe("a token that becomes invalid while a connection is open", () => {
+  it("closes the connection when it expires, and is refused from then on", async () => {
     const token = world.signFor(3);
     const expiresAt = (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { exp: number })
       .exp;
@@ -237,9 +237,9 @@ describe("a token that ends while a connection is open", () => {
     expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
   });
 
-  it("ends the connection when its key is no longer published, and is refused from then on", async () => {
+  it("closes the connection when its issuer no longer publishes the key, and is refused from then on", async () => {
     const token = world.signFor(600, world.addIssuerKey("short-lived"));
-    await until("the key counts", async () =>
+    await until("the broker knows the issuer's key", async () =>
       (await world.http("none").send(bearer(token))).text.includes("sequenceNumber"),
     );
     const peer = await connectWith(token);
@@ -249,7 +249,7 @@ describe("a token that ends while a connection is open", () => {
     expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
   });
 
-  it("ends a STOMP connection that has no subscription", async () => {
+  it("closes a STOMP connection that has no subscription", async () => {
     const socket = connect(world.port("STOMP"), "127.0.0.1");
     socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:any\npasscode:${world.signFor(2)}\n\n\0`);
     let text = "";
@@ -263,11 +263,11 @@ function bearer(key: string) {
   return { method: "GET", path: "/rest/state?topic=t/a", headers: { authorization: `Bearer ${key}` } } as const;
 }
 
-describe("by STOMP", () => {
+describe("access by STOMP", () => {
   const send = "SEND\ndestination:t/a\nreceipt:sent\n\nstomp\0";
   const subscribe = "SUBSCRIBE\nid:1\ndestination:t/#\nack:auto\nreceipt:subscribed\n\n\0";
 
-  it.each(unknown)("the credential %s is refused at CONNECT", async (name) => {
+  it.each(invalid)('the credential "%s" is refused at CONNECT', async (name) => {
     const before = await world.snapshot();
     const text = await talk(world, name, send);
     expect(text).toMatch(/^ERROR\n[^\0]*code:100701\n/);
@@ -275,7 +275,7 @@ describe("by STOMP", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(insufficient)("the credential %s may neither send nor subscribe", async (name) => {
+  it.each(insufficient)('the credential "%s" may neither send nor subscribe', async (name) => {
     const before = await world.snapshot();
     const committed = `BEGIN\ntransaction:1\n\n\0${send.replace("\n\n", "\ntransaction:1\n\n")}COMMIT\ntransaction:1\n\n\0`;
     for (const frame of [send, subscribe, committed]) {
@@ -286,13 +286,13 @@ describe("by STOMP", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it("a frame to a topic that does not exist needs the right to open it", async () => {
+  it("a SEND to a topic that does not exist needs the right to open it", async () => {
     const before = await world.snapshot();
     expect(await talk(world, "publisher", send.replace("t/a", "t/missing"))).toMatch(/ERROR\n[^\0]*code:100702\n/);
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(clients)("the credential %s is served", async (name) => {
+  it.each(clients)('the credential "%s" is served', async (name) => {
     const text = await talk(world, name, send, subscribe);
     expect(text).toContain("receipt-id:sent");
     expect(text).toContain("receipt-id:subscribed");
@@ -300,7 +300,7 @@ describe("by STOMP", () => {
   });
 });
 
-it("a callback subscription gets nothing after its owner's last key was revoked, and continues with another one", async () => {
+it("a callback subscription gets nothing after its owner's last key is revoked, and continues when the owner subscribes with a new key", async () => {
   const own = await startReceiver();
   const create = async () => (await world.key("create", "--principal", "owner", "--role", "client")).trim();
   const first = await create();
@@ -324,7 +324,7 @@ it("a callback subscription gets nothing after its owner's last key was revoked,
   await own[Symbol.asyncDispose]();
 });
 
-it("a key for the principal of a token lets its callbacks be made, as the refusal says, whatever its provider calls it", async () => {
+it("a token may subscribe callbacks once its principal has a key, as the refusal says, even if the principal is called auth0|6f59@x", async () => {
   const authorization = `Bearer ${world.signAs("auth0|6f59@x")}`;
   const path = `/rest/subscribe?topic=t/a&url=${encodeURIComponent(receiver.url)}`;
   const subscribe = async (): Promise<unknown> =>
@@ -335,7 +335,7 @@ it("a key for the principal of a token lets its callbacks be made, as the refusa
   await until("the subscription is made", async () => typeof (await subscribe()) === "string");
 });
 
-it("no secret is in the log, in the audit log or on the terminal", () => {
+it("no secret is in the log, the audit log or the banner", () => {
   const outputs = [world.broker.stdout() + world.broker.stderr(), world.auditLog()];
   for (const output of outputs) {
     expect(output.length).toBeGreaterThan(1_000);

@@ -40,7 +40,7 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
   const kind = protocol === "REST" ? "REST POST JSON" : "JSON-RPC";
   const topic = `t/${protocol}`;
 
-  it("has a line for a topic and one for a subscription", async () => {
+  it("records open, close, subscribe, resubscribe and unsubscribe", async () => {
     const door = world.door(kind, "client");
     await door.call("open", { topic });
     const made = await door.call("subscribe", { topic, url: receiver.url });
@@ -58,7 +58,7 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
     );
   });
 
-  it("refusals are written down", async () => {
+  it("records refusals", async () => {
     await world.door(kind, "weak").call("open", { topic });
     await world.door(kind, "wrong").call("open", { topic });
     await expectLines(
@@ -69,43 +69,46 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
   });
 });
 
-it.each([4, 5] as const)("by MQTT %d, filters, wrong log-ins and refusals are written down", async (version) => {
-  const open = (): Promise<Peer> =>
-    Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version });
-  const [peer, stranger] = [await open(), await open()];
-  const packet = { cmd: "connect", clientId: `audited ${version}`, clean: true, keepalive: 0 };
-  peer.send({ ...packet, username: world.credential("client") });
-  await peer.next("connack");
-  const topic = `t/mqtt/${version}`;
-  peer.send({
-    cmd: "subscribe",
-    messageId: 2,
-    subscriptions: [
-      { topic, qos: 1 },
-      { topic: `other/${version}`, qos: 1 },
-    ],
-  });
-  await peer.next("suback");
-  peer.send({ cmd: "unsubscribe", messageId: 3, unsubscriptions: [topic] });
-  await peer.next("unsuback");
-  peer.send({ cmd: "publish", qos: 1, messageId: 4, topic, payload: "x" });
-  await peer.next("puback");
-  stranger.send({ ...packet, username: "wrong" });
-  await stranger.next("connack");
-  await stranger.closes();
-  const by = { ...client, protocol: "MQTT" };
-  await expectLines(
-    { ...by, action: "subscribe", topic },
-    { ...by, action: "subscribe", outcome: "refused", topic: `other/${version}`, code: 100_702 },
-    { ...by, action: "unsubscribe", topic },
-    { ...by, action: "open", topic },
-    { ...refused, action: "log in", protocol: "MQTT" },
-    { ...refused, action: "connect", protocol: "MQTT", code: 100_701 },
-  );
-  peer.drop();
-});
+it.each([4, 5] as const)(
+  "the audit log records filters, wrong log-ins and refusals by MQTT, protocol level %d",
+  async (version) => {
+    const open = (): Promise<Peer> =>
+      Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version });
+    const [peer, stranger] = [await open(), await open()];
+    const packet = { cmd: "connect", clientId: `audited ${version}`, clean: true, keepalive: 0 };
+    peer.send({ ...packet, username: world.credential("client") });
+    await peer.next("connack");
+    const topic = `t/mqtt/${version}`;
+    peer.send({
+      cmd: "subscribe",
+      messageId: 2,
+      subscriptions: [
+        { topic, qos: 1 },
+        { topic: `other/${version}`, qos: 1 },
+      ],
+    });
+    await peer.next("suback");
+    peer.send({ cmd: "unsubscribe", messageId: 3, unsubscriptions: [topic] });
+    await peer.next("unsuback");
+    peer.send({ cmd: "publish", qos: 1, messageId: 4, topic, payload: "x" });
+    await peer.next("puback");
+    stranger.send({ ...packet, username: "wrong" });
+    await stranger.next("connack");
+    await stranger.closes();
+    const by = { ...client, protocol: "MQTT" };
+    await expectLines(
+      { ...by, action: "subscribe", topic },
+      { ...by, action: "subscribe", outcome: "refused", topic: `other/${version}`, code: 100_702 },
+      { ...by, action: "unsubscribe", topic },
+      { ...by, action: "open", topic },
+      { ...refused, action: "log in", protocol: "MQTT" },
+      { ...refused, action: "connect", protocol: "MQTT", code: 100_701 },
+    );
+    peer.drop();
+  },
+);
 
-/** Sends frames of STOMP, and waits for the end of the connection. */
+/** Sends STOMP frames, and waits until the broker closes the connection. */
 async function talk(credential: string | undefined, ...frames: readonly string[]): Promise<void> {
   const socket = connect(world.port("STOMP"), "127.0.0.1");
   const closed = whenClosed(socket);
@@ -114,7 +117,7 @@ async function talk(credential: string | undefined, ...frames: readonly string[]
   await closed;
 }
 
-it("by STOMP, subscriptions, wrong log-ins and refusals are written down", async () => {
+it("the audit log records subscriptions, wrong log-ins and refusals by STOMP", async () => {
   const subscribe = "SUBSCRIBE\nid:1\ndestination:t/stomp\n\n\0";
   await talk(world.credential("client"), subscribe, "UNSUBSCRIBE\nid:1\nreceipt:x\n\n\0DISCONNECT\nreceipt:last\n\n\0");
   await talk(world.credential("weak"), "SEND\ndestination:t/stomp\n\nx\0");
@@ -128,7 +131,7 @@ it("by STOMP, subscriptions, wrong log-ins and refusals are written down", async
   );
 });
 
-it("at the operators' listener, looks and refusals are written down", async () => {
+it("the audit log records requests and refusals at the operators' listener", async () => {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] });
   const chain = { method: "POST", path: "/chain", headers: { "content-type": "application/json" }, body } as const;
   for (const name of ["admin", "client"] as const) {
@@ -145,7 +148,7 @@ it("at the operators' listener, looks and refusals are written down", async () =
   );
 });
 
-it("the creation and the revocation of a key have lines, without the key's secret", async () => {
+it("the audit log records the creation and revocation of a key, without its secret", async () => {
   const key = (await world.key("create", "--principal", "audited", "--role", "client")).trim();
   const keyId = key.slice(6, 22);
   await world.key("revoke", key);
@@ -156,7 +159,7 @@ it("the creation and the revocation of a key have lines, without the key's secre
   expect(world.auditLog()).not.toContain(key.slice(23));
 });
 
-it("a change of a role by the command has a line with the rules", async () => {
+it("the audit log records a role's change and deletion by the command, with the rules", async () => {
   await world.role("set", "audited", '[{"actions":["read"],"filter":"audited"}]');
   await world.role("delete", "audited");
   const rules = '[{"effect":"allow","actions":["read"],"filter":"audited"}]';
@@ -166,7 +169,7 @@ it("a change of a role by the command has a line with the rules", async () => {
   );
 });
 
-it("every line has a time, and none says that it was left out", () => {
+it("every line of the audit log has a time, and none reports left-out lines", () => {
   for (const line of lines()) expect(line["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   expect(lines().filter(({ outcome }) => outcome === "left out")).toEqual([]);
 });

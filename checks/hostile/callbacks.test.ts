@@ -69,7 +69,7 @@ describe("if receivers must consent", () => {
     await client.subscribe({ topic: "later", url: `http://127.0.0.1:${port}/` });
     await client.publish("later", "x");
     await using receiver = await startWebServer(answer(500), port);
-    await until("it is asked", () => receiver.requests.length > 0);
+    await until("the broker asks for consent", () => receiver.requests.length > 0);
     expect(eventsOf(receiver).length).toBe(0);
     receiver.setAnswer(answer(200, { "webhook-allowed-origin": "*" }));
     await until("the event arrives", () => eventsOf(receiver).length === 1);
@@ -81,7 +81,7 @@ describe("receivers with malicious answers", () => {
   const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
-  it("a repeated Retry-After header stops neither the broker nor the event", async () => {
+  it("a repeated Retry-After header stops neither the broker nor the delivery", async () => {
     const { client } = running();
     const receiver = await receive();
     receiver.setBehaviour((_attempt, response) => {
@@ -95,14 +95,14 @@ describe("receivers with malicious answers", () => {
   });
 
   it.each([
-    { topic: "tiny", count: 200, what: "60,000 pieces of one byte", pieces: "1\r\nx\r\n".repeat(60_000) },
+    { topic: "tiny", count: 200, what: "60,000 chunks of one byte", pieces: "1\r\nx\r\n".repeat(60_000) },
     {
       topic: "padded",
       count: 16,
-      what: "1000 pieces of one byte with 64 KB of extension",
+      what: "1000 chunks of one byte with 64 KB of extension",
       pieces: `1;${"x".repeat(64_000)}\r\nx\r\n`.repeat(1000),
     },
-  ])("$count answers in $what take less than 512 MiB of memory", async ({ topic, count, pieces }) => {
+  ])("$count answers in $what make the broker need less than 512 MiB", async ({ topic, count, pieces }) => {
     const { client, broker } = running();
     const text = Buffer.from(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${pieces}`);
     let over = 0;
@@ -136,7 +136,7 @@ describe("with limits for receivers", () => {
   const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
-  it("1 MiB of notifications leaves at the granted rate, and another receiver does not wait", async () => {
+  it("1 MiB of notifications leaves at the configured rate, and does not delay another receiver", async () => {
     const { client } = running();
     await using victim = await startWebServer(answer(204));
     const other = await receive();
@@ -153,14 +153,14 @@ describe("with limits for receivers", () => {
     await client.publish("amplified", "x".repeat(20_000));
     await other.waitForCount(1);
     expect(eventsOf(victim).length).toBeLessThan(subscriptionsMax / 2);
-    await until("half has arrived", () => eventsOf(victim).length >= subscriptionsMax / 2);
+    await until("half of the notifications have arrived", () => eventsOf(victim).length >= subscriptionsMax / 2);
     const seconds = (performance.now() - startedAt) / 1000;
-    // One second's worth goes at once; the last may be half paid.
+    // The bytes of one second may go at once; half a second more covers the last notification.
     expect(victim.bodyBytes).toBeLessThan(bytesPerSecondMax * (seconds + 1.5));
     expect(seconds).toBeGreaterThan(1);
   });
 
-  it("160 hanging receivers use few connections, and do not block one that answers", async () => {
+  it("160 hanging receivers use at most 16 connections, and do not block a receiver that answers", async () => {
     const { client } = running();
     const hanging = await Promise.all(Array.from({ length: 160 }, () => startWebServer(neverAnswer)));
     const healthy = await receive();
@@ -176,7 +176,7 @@ describe("with limits for receivers", () => {
         hanging.reduce((sum, { openConnections }) => sum + openConnections, 0),
       );
     }
-    // Connections that are being closed are still open here.
+    // Connections that the broker is closing still count here, so the limit is doubled.
     expect(open).toBeLessThanOrEqual(2 * connectionsMax);
     await Promise.all(hanging.map((server) => server[Symbol.asyncDispose]()));
   });

@@ -6,13 +6,13 @@ import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
-/** If calls ran in the thread that makes blocks, a publish beside the recursion would time out after 30 s. */
+/** If calls ran in the thread that makes blocks, a publish during the recursion would time out after 30 s. */
 const publishMsMax = 10_000;
-/** A call has 1 s; the rest is for restarting the thread after the previous call. */
+/** A call may run for 1 s; the rest is for restarting the thread after the previous call. */
 const callMsMax = 15_000;
 const memoryMebibytesMax = 512;
 const shutdownDeadlineMs = 10_000;
-/** A look-up takes a few milliseconds by itself. */
+/** A look-up that takes longer than this waits behind other calls: alone it takes a few milliseconds. */
 const behindMs = 200;
 
 interface Answer {
@@ -21,9 +21,9 @@ interface Answer {
 }
 
 const target = `0x${"aa".repeat(20)}`;
-/** Calls itself twice with all its gas: no loop, so no JUMPDEST, and 2^1024 calls. */
+/** Code that calls itself twice with all its gas: 2^1024 calls without a loop, and so without a JUMPDEST. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
-/** Jumps over its start and calls itself; the EVM analyses 490 KB of jump targets again in each of 1,024 calls. */
+/** Code that jumps once and calls itself. The EVM analyses its 490 KB of jump targets again in each of 1,024 calls. */
 const hugeCode = `0x6003565b5f5f5f5f5f305af100${"60ff".repeat(245_000)}`;
 const timeout = { code: -32_000, message: "execution aborted (timeout = 1000ms)" };
 
@@ -48,10 +48,10 @@ function longestWaitMs({ acknowledged }: PublishLoad): number {
   return Math.max(...[...acknowledged.values()].map(({ sentAt, acknowledgedAt }) => acknowledgedAt - sentAt));
 }
 
-describe("an attacker's call of the chain", () => {
+describe("an attacker's call to /chain", () => {
   const running = useWorld(embeddedWorld);
 
-  /** Publishes while `work` runs; returns its result with the longest wait of a publisher. */
+  /** Publishes while `work` runs; returns its result, and the load with its acknowledged publishes. */
   async function whilePublishing<Result>(work: () => Promise<Result>) {
     const { client, broker } = running();
     await client.open("hostile/chain");
@@ -87,7 +87,7 @@ describe("an attacker's call of the chain", () => {
     600_000,
   );
 
-  it("fails alone: other calls in the queue are answered", async () => {
+  it("fails alone: the broker answers other calls in the queue", async () => {
     await using http = new HttpClient(running().broker.url);
     const attack = ask(http, toBody(callOf(recursion)));
     const honest = Array.from({ length: 8 }, (_, id) => ask(http, toBody({ method: "eth_chainId", params: [] }, id)));
@@ -97,7 +97,7 @@ describe("an attacker's call of the chain", () => {
     expect(await attack).toMatchObject({ error: timeout });
   }, 60_000);
 
-  it("does not prevent a broker from stopping, also in a batch from several connections", async () => {
+  it("does not keep the broker from stopping, even if four connections send batches of 100", async () => {
     const { broker } = running();
     await using http = new HttpClient(broker.url, { timeoutMs: 600_000 });
     const batch = Array.from({ length: 100 }, (_, id) => toBody(callOf(recursion), id));

@@ -5,7 +5,7 @@ import { LogInWorld } from "./support/log-in-world.ts";
 const sessionCookie = "__Host-stele_session!one";
 const flowCookie = "__Host-stele_flow!one";
 const anotherHost = { host: "events.example.org" };
-/** The broker gives a provider 5 s; broken code waits for ever. */
+/** The broker waits 5 s for a provider; a broken one waits forever. */
 const hangingMsMax = 15_000;
 
 let world: LogInWorld;
@@ -26,14 +26,14 @@ beforeEach(() => {
 const brokerHost = "127.0.0.1";
 const callbackUrl = (): string => `${world.consoleUrl}/callback/acme`;
 
-/** The address with a code to which the provider sends a visitor back; `change` changes its way there. */
+/** Logs in at the provider, and returns the callback address with the code. `change` may edit the authorization request. */
 async function reachCallback(visitor: LogInVisitor, change: (authorization: URL) => void = () => {}): Promise<URL> {
   const authorization = new URL(await visitor.follow(`${world.consoleUrl}/login/acme`, world.provider.issuer));
   change(authorization);
   return new URL(await visitor.follow(authorization.href, callbackUrl()));
 }
 
-/** The cookie of somebody who is logged in. */
+/** Logs in, and returns the value of the session cookie. */
 async function logIn(visitor = new LogInVisitor()): Promise<string> {
   const callback = await reachCallback(visitor);
   expect((await visitor.ask(callback.href)).status).toBe(303);
@@ -44,7 +44,7 @@ const rightsWith = (cookie: string, headers: Readonly<Record<string, string>> = 
   send(`${world.broker.url}/access`, { headers: { cookie, ...headers } });
 
 describe("a log-in", () => {
-  it("asks for a code with PKCE, state and nonce, and gives a session in a strict cookie that scripts cannot read", async () => {
+  it("requests a code with PKCE, state and nonce, and sets a session cookie that is SameSite=Strict and HttpOnly", async () => {
     const visitor = new LogInVisitor();
     const begun = await visitor.ask(`${world.consoleUrl}/login/acme?view=${encodeURIComponent("/tail?topic=a%2F%23")}`);
     const asked = new URL(begun.headers.location ?? "").searchParams;
@@ -78,7 +78,7 @@ describe("a log-in", () => {
     expect(exist).toMatchObject({ body: "false", headers: { "cache-control": "no-store" } });
   });
 
-  it("lets operators in at their own port, with the rights of their token", async () => {
+  it("lets operators log in at their own port, with the rights of their token", async () => {
     world.staff.account = "operator";
     const visitor = new LogInVisitor();
     const callback = `${world.operatorsUrl}/console/callback/staff`;
@@ -93,7 +93,7 @@ describe("a log-in", () => {
     expect((await visitor.ask(`${world.operatorsUrl}/console/login/acme`)).status).toBe(404);
   });
 
-  it("ends by log-out, and with its token", async () => {
+  it("ends when its token expires, and on log-out", async () => {
     const visitor = new LogInVisitor();
     world.provider.tokenSeconds = 6;
     const cookie = `${sessionCookie}=${await logIn(visitor)}`;
@@ -105,7 +105,7 @@ describe("a log-in", () => {
     expect(visitor.jars.get(brokerHost)?.has(sessionCookie)).toBe(false);
   });
 
-  it("leaves nothing of a token, a code or a secret in the log", async () => {
+  it("leaves no part of a token, code or client secret in the log", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     await visitor.ask(callback.href);
@@ -117,9 +117,30 @@ describe("a log-in", () => {
       expect(log).not.toContain(secret);
     }
   });
+
+  it.each([
+    "//evil.example",
+    "/\\evil.example",
+    "https://evil.example",
+    "/../../rest/publish?topic=a&content=x",
+    "/%2e%2e/%2e%2e//evil.example",
+    "/tail\r\nset-cookie: a=b",
+    "tail",
+    "",
+  ])("leads into the console, whatever the requested view: %j", async (view) => {
+    const visitor = new LogInVisitor();
+    const begin = `${world.consoleUrl}/login/acme?view=${encodeURIComponent(view)}`;
+    const callback = await visitor.follow(begin, callbackUrl());
+    const { status, headers } = await visitor.ask(callback);
+    const place = new URL(headers.location ?? "", world.consoleUrl);
+    expect(status).toBe(303);
+    expect(place.origin).toBe(new URL(world.consoleUrl).origin);
+    expect(place.pathname).toMatch(/^\/one\/console\//);
+    expect(headers["set-cookie"]).toHaveLength(2);
+  });
 });
 
-/** Refused with a page that gives no session. */
+/** Expects an error page with this reason, and no session. */
 async function expectRefused(visitor: LogInVisitor, callback: string, page: { reason: RegExp; status?: number }) {
   const answer = await visitor.ask(callback);
   expect(answer).toMatchObject({
@@ -134,14 +155,14 @@ async function expectRefused(visitor: LogInVisitor, callback: string, page: { re
 }
 
 describe("a log-in is refused", () => {
-  it("with a state that differs from the one it began with", async () => {
+  it("with a state other than the one that it began with", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     callback.searchParams.set("state", "x".repeat(43));
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("with the answer of another log-in, which leaves the one that waits alone", async () => {
+  it("with the answer of another log-in; the waiting log-in can still finish", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     for (const query of ["", "?error=access_denied", `?code=c&state=${"x".repeat(43)}`]) {
@@ -150,7 +171,7 @@ describe("a log-in is refused", () => {
     expect((await visitor.ask(callback.href)).status).toBe(303);
   });
 
-  it("with the answer of another browser", async () => {
+  it("with the answer to another browser's log-in", async () => {
     const callback = await reachCallback(new LogInVisitor());
     await expectRefused(new LogInVisitor(), callback.href, { reason: /No log-in of this browser waits/ });
     const other = new LogInVisitor();
@@ -158,7 +179,7 @@ describe("a log-in is refused", () => {
     await expectRefused(other, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("with a code that was used, also by who kept the cookie of the flow", async () => {
+  it("with a used code, even if the cookie of the flow comes with it", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
@@ -172,7 +193,7 @@ describe("a log-in is refused", () => {
     );
   });
 
-  it("with the code of a flow with another verifier", async () => {
+  it("with a code that was requested with another verifier", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor, ({ searchParams }) =>
       searchParams.set("code_challenge", "x".repeat(43)),
@@ -196,7 +217,7 @@ describe("a log-in is refused", () => {
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in, or of another provider/ });
   });
 
-  it("at the address of another provider", async () => {
+  it("at the callback address of another provider", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     await expectRefused(visitor, callback.href.replace("/acme", "/globex"), {
@@ -215,25 +236,25 @@ describe("a log-in is refused", () => {
     expect(world.broker.stdout()).toContain("the token is for another audience");
   });
 
-  it("with a token that no cookie holds", async () => {
+  it("with a token too long for a cookie", async () => {
     world.provider.claims = { groups: "x".repeat(4096) };
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     await expectRefused(visitor, callback.href, { reason: /too long for a cookie: \d{4} bytes of 4096/, status: 502 });
   });
 
-  it("by the provider, whose words are not shown", async () => {
+  it("if the provider answers with an error, whose text is not shown", async () => {
     const visitor = new LogInVisitor();
     await visitor.ask(`${world.consoleUrl}/login/acme`);
     const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
-    const [, state = ""] = JSON.parse(Buffer.from(flow, "base64url").toString()) as string[]; // A flow.
+    const [, state = ""] = JSON.parse(Buffer.from(flow, "base64url").toString()) as string[]; // A flow is a JSON array.
     const query = new URLSearchParams({ state, error: "<b>", error_description: "<i>", iss: world.provider.issuer });
     await expectRefused(visitor, `${callbackUrl()}?${query.toString()}`, {
       reason: /the provider answered with an error\. Log in/,
     });
   });
 
-  it.each(["/login/none", "/callback/none?code=a&state=b"])("at %s, which is none", async (path) => {
+  it.each(["/login/none", "/callback/none?code=a&state=b"])("at %s, which belongs to no log-in", async (path) => {
     await expectRefused(new LogInVisitor(), world.consoleUrl + path, {
       reason: /There is no such log-in/,
       status: 404,
@@ -241,7 +262,7 @@ describe("a log-in is refused", () => {
   });
 
   it.each(["", "x", "W10", Buffer.from('["acme",1,2,3,4]').toString("base64url"), "%%%", "e30"])(
-    "with %j as the cookie of the flow",
+    "with %j as the value of the flow cookie",
     async (flow) => {
       const visitor = new LogInVisitor();
       const callback = await reachCallback(visitor);
@@ -250,7 +271,7 @@ describe("a log-in is refused", () => {
     },
   );
 
-  it("at an address of the console that its provider does not know", async () => {
+  it("at a host that its provider does not know", async () => {
     const answer = await send(`${world.consoleUrl}/login/acme`, { headers: anotherHost });
     expect(answer.status).toBe(404);
     expect(answer.headers["set-cookie"]).toBeUndefined();
@@ -263,28 +284,7 @@ describe("a log-in is refused", () => {
     ]);
   });
 
-  it.each([
-    "//evil.example",
-    "/\\evil.example",
-    "https://evil.example",
-    "/../../rest/publish?topic=a&content=x",
-    "/%2e%2e/%2e%2e//evil.example",
-    "/tail\r\nset-cookie: a=b",
-    "tail",
-    "",
-  ])("to leave the console by the view %j", async (view) => {
-    const visitor = new LogInVisitor();
-    const begin = `${world.consoleUrl}/login/acme?view=${encodeURIComponent(view)}`;
-    const callback = await visitor.follow(begin, callbackUrl());
-    const { status, headers } = await visitor.ask(callback);
-    const place = new URL(headers.location ?? "", world.consoleUrl);
-    expect(status).toBe(303);
-    expect(place.origin).toBe(new URL(world.consoleUrl).origin);
-    expect(place.pathname).toMatch(/^\/one\/console\//);
-    expect(headers["set-cookie"]).toHaveLength(2);
-  });
-
-  it("while its provider is down, hangs, or stands by for ever: the broker serves on", async () => {
+  it("while its provider is down or does not answer, and succeeds again afterwards", async () => {
     const { provider, consoleUrl } = world;
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
@@ -303,7 +303,7 @@ describe("a log-in is refused", () => {
   });
 });
 
-describe("the cookie of a session counts for nothing", () => {
+describe("a session cookie gives no rights", () => {
   const publish = "/rest/publish?topic=stolen&content=x";
   let cookie: string;
   beforeAll(async () => {
@@ -312,21 +312,18 @@ describe("the cookie of a session counts for nothing", () => {
   });
 
   it.each<[string, Readonly<Record<string, string>>]>([
-    ["a client that is no browser", {}],
+    ["a client that is not a browser", {}],
     [
       "a link within the console",
       { "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
     ],
     [
-      "a picture of the console",
+      "an image of the console",
       { "sec-fetch-site": "same-origin", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" },
     ],
-    [
-      "an address that somebody typed",
-      { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
-    ],
+    ["a typed address", { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }],
     ["an older browser", { origin: "" }],
-  ])("with %s", async (_name, headers) => {
+  ])("in a request from %s", async (_name, headers) => {
     const own = "origin" in headers ? { origin: new URL(world.broker.url).origin } : headers;
     const answer = await send(world.broker.url + publish, { method: "POST", headers: { cookie, ...own } });
     expect(JSON.parse(answer.body)).toMatchObject({ code: 100701 });
@@ -336,7 +333,7 @@ describe("the cookie of a session counts for nothing", () => {
     ["another site", { ...ownScript, "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
     ["another port of this host", { ...ownScript, "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" }],
     ["an older browser at another site", { origin: "https://evil.example" }],
-  ])("with %s, which is refused as such", async (_name, headers) => {
+  ])("in a request from %s, which gets 403", async (_name, headers) => {
     for (const method of ["POST", "GET"]) {
       const answer = await send(world.broker.url + publish, { method, headers: { cookie, ...headers } });
       expect(answer.status).toBe(403);
@@ -345,7 +342,7 @@ describe("the cookie of a session counts for nothing", () => {
     expect(tail.status).toBe(403);
   });
 
-  it("after a change of any part of its token", async () => {
+  it("after any part of its token is changed", async () => {
     const [head = "", claims = "", signature = ""] = cookie.slice(sessionCookie.length + 1).split(".");
     const admin = Buffer.from(claims, "base64url").toString().replace('"clerk"]', '"admin"]');
     for (const parts of [
@@ -358,13 +355,13 @@ describe("the cookie of a session counts for nothing", () => {
     }
   });
 
-  it("under another name, or beside a key", async () => {
+  it("under another name, or together with a key", async () => {
     expect((await rightsWith(cookie.replace("!one", ""))).status).toBe(401);
     expect((await rightsWith(cookie, { ...ownScript, authorization: "Bearer wrong" })).status).toBe(401);
     expect((await rightsWith(cookie)).status).toBe(200);
   });
 
-  it("to log somebody out from another site", async () => {
+  it("to another site that links to log-out or log-in", async () => {
     const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
     for (const path of ["/logout", "/login/acme"]) {
       const answer = await send(world.consoleUrl + path, { headers: { cookie, ...link } });

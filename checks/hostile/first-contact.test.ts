@@ -10,7 +10,7 @@ import { stateOf } from "./support/folder-state.ts";
 
 /** A path where node-gyp-build finds no addon. */
 const noAddons = { SECP256K1_PREBUILD: "/nonexistent", KECCAK_PREBUILD: "/nonexistent" };
-/** A page of SQLite's. */
+/** Size of an SQLite page. */
 const pageBytes = 4096;
 
 const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
@@ -29,7 +29,7 @@ async function publishOnce(broker: BrokerProcess, topic = "f/c"): Promise<string
 }
 
 describe("native addons that do not load", () => {
-  it("fall back to noble for signing: the broker never loads elliptic, and logs the choice", async () => {
+  it("make the broker sign with noble, without ever loading elliptic, and log the choice", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     const spy = join(folder.path, "spy.cjs");
@@ -113,13 +113,13 @@ describe("a data folder with a missing part", () => {
   afterAll(() => folder[Symbol.dispose]());
 
   it.each([
-    ["chain.sqlite", ["chain.sqlite", "chain.sqlite-wal"]],
-    ["chain.sqlite but not its log", ["chain.sqlite"]],
-    ["chain.sqlite without its first page", ["chain.sqlite-wal"]],
+    ["chain.sqlite and its log", ["chain.sqlite", "chain.sqlite-wal"]],
+    ["chain.sqlite but with its log", ["chain.sqlite"]],
+    ["the log of chain.sqlite and all but its first page", ["chain.sqlite-wal"]],
     ["signer.key", ["signer.key"]],
-    ["store.sqlite but not its log", ["store.sqlite"]],
-    ["both", ["chain.sqlite", "chain.sqlite-wal", "signer.key"]],
-  ] as const)("%s: the broker refuses to start before it writes anything", async (title, files) => {
+    ["store.sqlite but with its log", ["store.sqlite"]],
+    ["chain.sqlite, its log and signer.key", ["chain.sqlite", "chain.sqlite-wal", "signer.key"]],
+  ] as const)("without %s, the broker refuses to start before it writes anything", async (title, files) => {
     const dataDir = join(folder.path, title);
     cpSync(killed, dataDir, { recursive: true });
     for (const file of files) rmSync(join(dataDir, file));
@@ -190,7 +190,7 @@ describe("a receiver that fails repeatedly", () => {
     expect(lines[0]).toMatchObject({ receiver: new URL(receiver.url).host, failures: 1 });
     receiver.setBehaviour((_attempt, response) => void response.writeHead(200).end());
     await receiver.waitForCount(2);
-    await until("the line of the recovery", () => logged(broker, "delivery works again").length > 0);
+    await until("the log reports the recovery", () => logged(broker, "delivery works again").length > 0);
     expect(logged(broker, "delivery works again")).toMatchObject([
       { receiver: new URL(receiver.url).host, failures: expect.any(Number) },
     ]);
@@ -200,7 +200,7 @@ describe("a receiver that fails repeatedly", () => {
 });
 
 describe("the log as text", () => {
-  it("has a date on each line", async () => {
+  it("has the time on each line", async () => {
     using folder = createTempFolder();
     await using broker = await startBroker({ dataDir: folder.path, args: ["--log-format", "text"] });
     await broker.stop();

@@ -8,9 +8,9 @@ import { peakMebibytes } from "./support/process-memory.ts";
 
 const mebibyte = 2 ** 20;
 const peakMebibytesMax = 512;
-/** The burst of 600 MiB costs the broker up to 3 s of processor time where ten times as much runs as the machine has processors. */
+/** The burst of 600 MiB costs the broker up to 3 s of processor time on a machine with ten running processes for each processor. */
 const honestWaitMsMax = 6000;
-/** Whatever else the machine does: a call that waits for the attack's timeouts takes 30 s. */
+/** Leaves time for other work on the machine. A call that waits for the attack's timeouts takes 30 s. */
 const honestWallMsMax = 20_000;
 /** Maximum size of the answer to a batch, plus its errors. */
 const batchBytesMax = 9 * mebibyte;
@@ -21,9 +21,9 @@ const target = `0x${"aa".repeat(20)}`;
 /** Code that calls itself twice with all its gas, and so runs until it is stopped. */
 const endlessCall = [{ to: target }, "latest", { [target]: { code: "0x5f5f5f5f5f305af1505f5f5f5f5f305af150" } }];
 
-/** CONNECT of MQTT 5.0 for a clean session with an identifier of the broker's choice. */
+/** CONNECT of MQTT 5.0 with a clean start and no client identifier. */
 const mqttConnect = Buffer.from("100d00044d51545405020000000000", "hex");
-/** The beginning of a PUBLISH of 500,000 bytes: its last kilobyte does not come. */
+/** A PUBLISH of 500,000 bytes without its last kilobyte. */
 const unfinishedPublish = Buffer.concat([Buffer.from("30a0c21e00016100", "hex"), Buffer.alloc(499_000, "x")]);
 const stompConnect = "CONNECT\naccept-version:1.2\nhost:x\n\n\0";
 const unfinishedSend = `SEND\ndestination:honest\n\n${"x".repeat(499_000)}`;
@@ -33,7 +33,7 @@ interface Member {
   readonly error?: { readonly data: { readonly code: number; readonly message: string } };
 }
 
-/** A broker with one event of 64 KiB, and an honest caller beside the attack. */
+/** Starts a broker with an event of 64 KiB and one of 12 kB, and an honest caller that works during the attack. */
 async function startVictim() {
   const world = await embeddedWorld.start({ env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
   const { url, pid } = world.broker;
@@ -52,13 +52,13 @@ async function startVictim() {
     async post(body: string): Promise<string> {
       return (await request(`${url}/jsonrpc`, { method: "POST", headers: json, body })).body.text();
     },
-    /** The sum over all labels. */
+    /** The value of a metric, summed over all labels. */
     async metric(name: string): Promise<number> {
       const text = await (await request(`${url}/metrics`)).body.text();
       const values = text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
       return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
     },
-    /** Waiting time of the honest caller, and peak memory since the start. */
+    /** Stops the honest caller; returns its waiting times, and the broker's peak memory. */
     async measure() {
       return { ...(await honest.stop()), mebibytes: peakMebibytes(pid) };
     },
@@ -83,7 +83,7 @@ async function expectUnharmed(victim: Victim): Promise<void> {
 }
 
 describe("batches that amplify", () => {
-  it("six batches of 1,000 getEvent of a long event get short answers that say why", async () => {
+  it("six batches of 1,000 getEvent calls for a long event get answers below 9 MiB that say why", async () => {
     await using victim = await startVictim();
     const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
     const answers = await Promise.all(Array.from({ length: 6 }, () => victim.post(batch)));
@@ -100,7 +100,7 @@ describe("batches that amplify", () => {
     await expectUnharmed(victim);
   });
 
-  it("fifteen batches of 1,000 getProof take turns with honest callers", async () => {
+  it("fifteen batches of 1,000 getProof calls take turns with an honest caller", async () => {
     await using victim = await startVictim();
     const batch = toBatch(membersMax, "getProof", { eventId: victim.eventId });
     const answers = await Promise.all(Array.from({ length: 15 }, () => victim.post(batch)));
@@ -141,7 +141,7 @@ describe("connections that hold memory", () => {
     await expectUnharmed(victim);
   });
 
-  it("a million pipelined requests behind a slow one", async () => {
+  it("a million pipelined requests behind a slow one do no harm", async () => {
     await using victim = await startVictim();
     const call = { jsonrpc: "2.0", id: 1, method: "eth_call", params: endlessCall };
     const batch = JSON.stringify(Array.from({ length: membersMax }, () => call));
@@ -151,7 +151,7 @@ describe("connections that hold memory", () => {
     await expectUnharmed(victim);
   });
 
-  it("600 bodies of 1 MiB that never end", async () => {
+  it("600 bodies of 1 MiB that never end do no harm", async () => {
     await using victim = await startVictim();
     const head = toHead("/rest/publish", { type: json["content-type"], length: mebibyte });
     await victim.attackers.send(600, [head, Buffer.alloc(mebibyte - 1, " ")]);
@@ -161,21 +161,21 @@ describe("connections that hold memory", () => {
   it.each([
     ["MQTT", [mqttConnect, unfinishedPublish]],
     ["STOMP", [stompConnect, unfinishedSend]],
-  ] as const)("1,500 packets or frames of 500 kB that never end, by %s", async (protocol, pieces) => {
+  ] as const)("1,500 packets or frames of 500 kB that never end do no harm, by %s", async (protocol, pieces) => {
     await using victim = await startVictim();
     using attackers = new Attackers(victim.addressOf(protocol));
     await attackers.send(1500, pieces);
     await expectUnharmed(victim);
   });
 
-  it("chunked bodies with one byte per chunk", async () => {
+  it("chunked bodies with one byte per chunk do no harm", async () => {
     await using victim = await startVictim();
     const head = "POST /rest/publish HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n";
     await victim.attackers.send(6, [head, "1\r\n \r\n".repeat(mebibyte - 1)]);
     await expectUnharmed(victim);
   });
 
-  it("5,000 connections that send nothing", async () => {
+  it("5,000 connections that send nothing do no harm", async () => {
     await using victim = await startVictim();
     await victim.attackers.send(5000);
     await expectUnharmed(victim);
@@ -184,10 +184,10 @@ describe("connections that hold memory", () => {
 
 describe("JSON that takes more memory parsed than as text", () => {
   it.each([
-    ["levels", "["],
-    ["objects", "{},"],
-    ["objects with names", '{"a":{}},'],
-  ])("bodies of 1 MiB of %s", async (_what, piece) => {
+    ["nested arrays", "["],
+    ["empty objects", "{},"],
+    ["objects with a member", '{"a":{}},'],
+  ])("32 bodies of 1 MiB of %s are refused, and do no harm", async (_what, piece) => {
     await using victim = await startVictim();
     const value = `[${piece.repeat(mebibyte / piece.length - 200)}1]`;
     const call = JSON.stringify({

@@ -14,7 +14,7 @@ const slowCount = 10;
 const halfOpenCount = 20;
 const padding = "x".repeat(200);
 const peakMebibytesMax = 512;
-/** Of an honest publish of QoS 1 behind a part of the flood, where ten times as much runs as the machine has processors. */
+/** Longest wait of an honest QoS 1 publish during the flood, on a machine with ten running processes for each processor. */
 const honestWaitMsMax = 20_000;
 const timeoutMs = 240_000;
 const topic = "flood/a";
@@ -28,11 +28,11 @@ async function subscribeAll(context: Context, name: string, count: number): Prom
   return Promise.all(Array.from({ length: count }, (_, index) => connect(index)));
 }
 
-/** Connections that never become ones of the protocol. */
+/** Opens connections that never send a whole CONNECT. */
 async function openHalf(context: Context): Promise<void> {
   for (let index = 0; index < halfOpenCount; index += 1) {
     const silent = await context.open();
-    silent.sendBytes(Buffer.of(0x10, 0x20, 0, 4).subarray(0, index % 5)); // the begin of a CONNECT, or nothing
+    silent.sendBytes(Buffer.of(0x10, 0x20, 0, 4).subarray(0, index % 5)); // the start of a CONNECT, or nothing
   }
 }
 
@@ -43,7 +43,7 @@ function publishSome(publisher: Peer, number: number, round: number): void {
   }
 }
 
-/** Answers the longest wait of an honest publish. In each round, subscribers vanish while events are on their way to them. */
+/** Returns the longest wait of an honest publish, in milliseconds. In each round, subscribers disconnect while events are on their way to them. */
 async function flood(context: Context, doomed: readonly Peer[], honest: Peer): Promise<number> {
   const names = Array.from({ length: publishersCount }, (_, number) => `publisher-${number}`);
   const publishers = await Promise.all(names.map((name) => context.connect(name)));
@@ -58,7 +58,7 @@ async function flood(context: Context, doomed: readonly Peer[], honest: Peer): P
   return longestMs;
 }
 
-/** The numbers of each publisher, in the order in which they came. */
+/** Receives every event of the flood; returns the numbers of each publisher, in order of arrival. */
 async function takeAll(peer: Peer): Promise<readonly (readonly number[])[]> {
   const found = Array.from({ length: publishersCount }, (): number[] => []);
   for (let left = publishersCount * rounds * publishesPerRound; left > 0; left -= 1) {
@@ -91,7 +91,7 @@ async function check(broker: BrokerProcess): Promise<void> {
 }
 
 it(
-  "gives everything to those who read while subscribers vanish in a flood, others do not read, and some never say CONNECT",
+  "delivers a whole flood to subscribers that read, while others disconnect, stop reading or never send CONNECT",
   async () => {
     using folder = createTempFolder();
     const env = { STELE_MQTT_PORT: "0", STELE_LOG_LEVEL: "warn" };

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** Sends something, and answers what came until the broker closed, beside what was sent. */
+/** Sends odd bytes on a new connection; returns them, and what the broker sent until it closed the connection. */
 type Talk = (values: OddValues, name: string) => Promise<{ readonly sent: Buffer; readonly received: string }>;
 
 async function talkOver(socket: Socket, pieces: readonly Buffer[]): ReturnType<Talk> {
@@ -68,7 +68,7 @@ const filters = [
   "$.a ==",
 ];
 
-/** A request behind a tail ends it: it is sent once the tail is answered. */
+/** Sends a second request when the tail has begun to answer, which ends the tail. */
 const tail: Talk = async (values) => {
   const { random } = values;
   const some = (name: string, value: string): Record<string, string> =>
@@ -99,7 +99,7 @@ function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "?");
 }
 
-/** Each of the clients that run at once has random numbers of its own, so that a seed repeats what it sends. */
+/** Returns the exchanges with an unknown error. Each concurrent client has its own random numbers, so that a seed repeats what it sends. */
 async function run(talk: Talk, seed: number): Promise<readonly string[]> {
   const found: string[] = [];
   let answered = 0;

@@ -34,7 +34,7 @@ function describeOdd(world: World, seeds: readonly number[]): void {
     ["the largest safe integers", "9007199254740991-9007199254740991"],
     ["a block beyond the highest position", "1-8589934592"],
     ["the last block that a position can contain", "1-8589934591"],
-  ])("an eventId with %s is beyond the chain", async (_name, rest) => {
+  ])("an eventId with %s is refused as beyond the chain", async (_name, rest) => {
     const { client } = running();
     const eventId = `${known.eventIds[0]?.slice(0, 8)}-${rest}`;
     expect(await codeOf(client.getEvent(eventId))).toBe(100304);

@@ -5,13 +5,13 @@ import { type Behaviour, type Receiver, startReceiver } from "../harness/receive
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
-/** With this timeout, an order that nothing ends early waits for its own deadline of 30 s. */
+/** The callback timeout is longer than an order's own deadline of 30 s, so that a hanging receiver holds the order until then. */
 const env = { STELE_CALLBACK_TIMEOUT_MS: "60000", STELE_LOG_LEVEL: "error" };
-/** The deadline of a stop is 10 s, and the broken code takes 29 s. */
+/** The deadline of a stop is 10 s; a broken broker takes 29 s. */
 const stopMsMax = 8000;
 /** As many as the admin API runs at once. */
 const ordersAtOnce = 8;
-/** The broken code takes 29 s. */
+/** A broken broker takes 29 s. */
 const servedMsMax = 8000;
 
 const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
@@ -37,7 +37,7 @@ async function subscribeHanging(broker: BrokerProcess, receiver: Receiver): Prom
   const id = String(await (await fetch(`${broker.url}/rest/subscribe?${query}`)).json());
   await client.publish("a", "x");
   const hasLetter = async (): Promise<boolean> =>
-    ((await ask(broker, `/${id}/dead-letters`)).body as { items: unknown[] }).items.length === 1; // As OpenAPI has it.
+    ((await ask(broker, `/${id}/dead-letters`)).body as { items: unknown[] }).items.length === 1; // As the OpenAPI document says.
   await until("the event is a dead letter", hasLetter);
   receiver.setBehaviour(hang);
   receiver.forget();
@@ -47,22 +47,25 @@ async function subscribeHanging(broker: BrokerProcess, receiver: Receiver): Prom
 it.each([
   { order: "test", body: "{}", answer: { status: 429, body: { code: 200_300 } } },
   { order: "redeliver", body: '{"all":true}', answer: { status: 200, body: { events: 0, letters: { left: 1 } } } },
-])("a stop ends the order $order whose receiver hangs, and its caller is answered", async ({ order, body, answer }) => {
-  using folder = createTempFolder();
-  await using receiver = await startReceiver();
-  await using broker = await startBroker({ dataDir: folder.path, env });
-  const id = await subscribeHanging(broker, receiver);
-  const answered = ask(broker, `/${id}/${order}`, body).catch((error: unknown) => error);
-  await receiver.waitFor("the receiver is called", () => receiver.attempts.length === 1);
-  const stoppedAt = performance.now();
-  const exit = await broker.stop();
-  expect(performance.now() - stoppedAt).toBeLessThan(stopMsMax);
-  expect(exit).toMatchObject({ code: 0 });
-  expect(await answered).toMatchObject(answer);
-  expect(broker.stdout()).not.toContain("the store is not started");
-});
+])(
+  "a stop ends a running order $order whose receiver hangs, and the caller gets an answer",
+  async ({ order, body, answer }) => {
+    using folder = createTempFolder();
+    await using receiver = await startReceiver();
+    await using broker = await startBroker({ dataDir: folder.path, env });
+    const id = await subscribeHanging(broker, receiver);
+    const answered = ask(broker, `/${id}/${order}`, body).catch((error: unknown) => error);
+    await receiver.waitFor("the receiver is called", () => receiver.attempts.length === 1);
+    const stoppedAt = performance.now();
+    const exit = await broker.stop();
+    expect(performance.now() - stoppedAt).toBeLessThan(stopMsMax);
+    expect(exit).toMatchObject({ code: 0 });
+    expect(await answered).toMatchObject(answer);
+    expect(broker.stdout()).not.toContain("the store is not started");
+  },
+);
 
-it("redeliveries of one subscription are refused while one runs, and other operators are served meanwhile", async () => {
+it("while a redelivery of a subscription runs, others of that subscription are refused, and other operators are served", async () => {
   using folder = createTempFolder();
   await using receiver = await startReceiver();
   await using broker = await startBroker({ dataDir: folder.path, env });
@@ -75,7 +78,7 @@ it("redeliveries of one subscription are refused while one runs, and other opera
   expect(statuses).toEqual([200, ...Array.from({ length: ordersAtOnce - 1 }, () => 409)]);
 });
 
-it("tests of receivers that hang leave room for other operators", async () => {
+it("eight test orders whose receiver hangs leave room for other operators", async () => {
   using folder = createTempFolder();
   await using receiver = await startReceiver();
   await using broker = await startBroker({ dataDir: folder.path, env });
@@ -87,7 +90,7 @@ it("tests of receivers that hang leave room for other operators", async () => {
   for (const { status } of await answered) expect(status).toBe(429);
 });
 
-/** The caller awaits it once it has looked at the others. */
+/** Sends all orders at once. The caller awaits the answers later, so an early rejection must not count as unhandled. */
 function askAll(broker: BrokerProcess, path: string, body: string): Promise<readonly Answer[]> {
   const answered = Promise.all(Array.from({ length: ordersAtOnce }, () => ask(broker, path, body)));
   answered.catch(() => undefined);

@@ -15,7 +15,7 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]();
 });
 
-/** At a byte a second, this takes what is allowed for longer than any test runs. */
+/** Size of a publish that uses up a quota of one byte a second for longer than any test runs. */
 const bytesTaken = 800;
 const greedyConnections = 100;
 /** Publishes of each connection, one after another. */
@@ -25,7 +25,7 @@ const quietPublishes = 20;
 const durable = (id: string) =>
   `SUBSCRIBE\nid:${id}\ndestination:limited/#\nack:client\nsvc-subscriptionId:${id}\nreceipt:s\n\n\0`;
 
-describe("over its quota", () => {
+describe("if a principal is over its quota of bytes a second", () => {
   const path = `/rest/publish?topic=t/a&content=${"x".repeat(bytesTaken)}`;
   let before: unknown;
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describe("over its quota", () => {
   });
   afterEach(async () => expect(await world.snapshot()).toEqual(before));
 
-  it("a publish by REST is refused, and says when to try again", async () => {
+  it("a publish by REST is refused, and the answer says when to try again", async () => {
     const { headers, text } = await world.http("bounded").send({ method: "GET", path });
     expect(JSON.parse(text)).toMatchObject({ code: 200_301, message: expect.stringMatching(/try again in \d+ ms$/) });
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
@@ -45,12 +45,12 @@ describe("over its quota", () => {
     expect(outcome).toMatchObject({ isGood: false, code: 200_301 });
   });
 
-  it("a frame of STOMP is refused", async () => {
+  it("a SEND by STOMP is refused", async () => {
     const text = await talk(world, "bounded", "SEND\ndestination:t/a\n\nmore\0");
     expect(text).toMatch(/ERROR\n[^\0]*code:200301\n/);
   });
 
-  it("a publish by MQTT 5 is refused, and so is another connection", async () => {
+  it("a publish by MQTT 5 is refused, and so is a second connection", async () => {
     const addresses = { tcp: world.port("MQTT"), websocket: "" };
     const connect5 = { cmd: "connect", clean: true, keepalive: 0, username: world.credential("bounded") };
     const [peer, other] = [
@@ -67,10 +67,10 @@ describe("over its quota", () => {
   });
 });
 
-it("100 connections over their quota publish nothing, and what another principal publishes meanwhile is all there", async () => {
+it("100 connections over their quota publish nothing, and every publish of another principal succeeds meanwhile", async () => {
   const [quiet, content] = [world.door("REST POST JSON", "client"), "x".repeat(bytesTaken)];
   expect(await quiet.call("open", { topic: "t/quota" })).toMatchObject({ isGood: true });
-  await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/quota", content }); // taken, or refused as all later ones
+  await world.door("JSON-RPC", "bounded").call("publish", { topic: "t/quota", content }); // accepted, or refused like all later ones
   const sequence = async (): Promise<number> => {
     const state = await quiet.call("state", { topic: "t/quota" });
     return state.isGood ? (state.value as { sequenceNumber: number }).sequenceNumber : Number.NaN;
@@ -94,7 +94,7 @@ it("100 connections over their quota publish nothing, and what another principal
   expect(await sequence()).toBe(before + quietPublishes);
 });
 
-describe("over a quota of stored things", () => {
+describe("if a tenant has used up its quotas of topics, subscriptions and sessions", () => {
   const overQuota = { isGood: false, code: 200_301 };
   const session = { cmd: "connect", clean: false, keepalive: 0, properties: { sessionExpiryInterval: 60 } };
   const limited = async (clientId: string) => {
@@ -114,20 +114,23 @@ describe("over a quota of stored things", () => {
   });
   afterEach(async () => expect(await world.snapshot()).toEqual(before));
 
-  it.each(["REST GET", "REST POST JSON", "JSON-RPC"])("a topic and a subscription are refused by %s", async (kind) => {
-    const door = world.door(kind, "limited");
-    expect(await door.call("open", { topic: "limited/b" })).toMatchObject(overQuota);
-    expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject(overQuota);
-    expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
-  });
+  it.each(["REST GET", "REST POST JSON", "JSON-RPC"])(
+    "a new topic and a new subscription are refused by %s",
+    async (kind) => {
+      const door = world.door(kind, "limited");
+      expect(await door.call("open", { topic: "limited/b" })).toMatchObject(overQuota);
+      expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject(overQuota);
+      expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
+    },
+  );
 
-  it("by REST the refusal says when to try again", async () => {
+  it("a refusal by REST says when to try again", async () => {
     const request = { method: "GET", path: "/rest/open?topic=limited/b" } as const;
     const { headers } = await world.http("limited").send(request);
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
   });
 
-  it("a session and a publish that opens its topic are refused by MQTT 5, and the session that is there is resumed", async () => {
+  it("a new session and a publish to a new topic are refused by MQTT 5, and the existing session resumes", async () => {
     expect((await (await limited("second")).next("connack")).reasonCode).toBe(0x97);
     const peer = await limited("first");
     expect(await peer.next("connack")).toMatchObject({ reasonCode: 0, sessionPresent: true });
@@ -136,7 +139,7 @@ describe("over a quota of stored things", () => {
     peer.drop();
   });
 
-  it("a durable subscription and a frame that opens its topic are refused by STOMP", async () => {
+  it("a durable subscription and a SEND to a new topic are refused by STOMP", async () => {
     for (const frame of [durable("00000000-0000-4000-8000-000000000001"), "SEND\ndestination:limited/b\n\nx\0"]) {
       expect(await talk(world, "limited", frame)).toMatch(/ERROR\n[^\0]*code:200301\n/);
     }

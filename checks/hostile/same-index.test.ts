@@ -16,12 +16,12 @@ import { forgerOfContracts, forgerOfLogs } from "./support/forger.ts";
 /** More than one page of `list`. */
 const topicsCount = 130;
 const rounds = 4;
-/** Each round has 8 batches of 2 events, one event by the other account alone, and one of ours. */
+/** Each round has 8 batches of 2 events, one event in a new topic, and one event of the first broker. */
 const eventsCount = rounds * 18;
 const gas = 100_000_000n;
 const topic = (index: number): string => `same/${index}`;
 
-/** Returns logs of one kind at a time, or the rejections of one account: only the fallback remains. */
+/** Refuses all log queries but those for one kind of log, or for one account's rejections, so that the broker needs its fallback. */
 const refuseTogether: Treatment = (passage) => {
   const [call] = passage.calls;
   const [filter] = (call?.params ?? []) as readonly [{ readonly topics?: readonly unknown[] }?];
@@ -69,7 +69,7 @@ it("reading one kind of log at a time gives the same index, event for event, as 
   const names = Array.from({ length: topicsCount }, (_, index) => topic(index));
   for (const name of names) await stranger.open(name);
 
-  // All of one round in one block: batches in another order than the list's, some of them malformed, beside forged logs.
+  // Each round is one block: batches in another order than the topic list's, some of them malformed, between forged logs.
   for (let round = 0; round < rounds; round += 1) {
     await anvil.request("evm_setAutomine", [false]);
     const sent = [await stranger.send({ data: forgerOfLogs(50), gas })];
@@ -109,8 +109,8 @@ it("reading one kind of log at a time gives the same index, event for event, as 
     expect(await viewOf(second)).toEqual(expected);
   }
   expect((await other.stop()).code).toBe(0);
-  const gone = readdirSync(join(folders.path, "1")).filter((file) => file.startsWith("store.sqlite"));
-  for (const file of gone) rmSync(join(folders.path, "1", file));
+  const storeFiles = readdirSync(join(folders.path, "1")).filter((file) => file.startsWith("store.sqlite"));
+  for (const file of storeFiles) rmSync(join(folders.path, "1", file));
   await using rebuilt = await start(proxy.url, 1);
   await using third = new Client(rebuilt.url);
   await until(

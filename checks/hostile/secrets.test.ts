@@ -48,12 +48,12 @@ describe("the secret of a subscription", () => {
   const publish = (content: string) => world.client.publish("secrets", content);
   const storeOf = () => {
     const store = new DatabaseSync(join(world.dataDir, "store.sqlite"));
-    // Statements outlast their database here, and with a write-ahead log they would lock the broker out.
+    // Statements outlive the closed database here; with a write-ahead log, their lock would keep the broker out.
     store.exec("PRAGMA journal_mode = DELETE");
     return store;
   };
 
-  it("signs nothing at another url, even from an attacker who knows the identifier", async () => {
+  it("signs no callback after an attacker who knows the identifier has changed the url", async () => {
     const [victim, stranger] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: victim.url, secret });
     await publish("for the victim");
@@ -70,7 +70,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stays with its url, and moves to another one only if given again", async () => {
+  it("stays if the same url subscribes again, and signs callbacks to a new url only if it is given again", async () => {
     const [old, moved] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: old.url, secret });
     await subscribe({ url: old.url, subscriptionId });
@@ -93,7 +93,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stays readable after the key was rotated, and with only the new key after a start with both", async () => {
+  it("stays readable after a start with the new and the old key, and then with only the new key", async () => {
     const receiver = await start();
     const subscriptionId = await subscribe({ url: receiver.url, secret });
     const file = join(world.dataDir, "secrets.key");
@@ -109,7 +109,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("that was moved, changed, stored unencrypted or lost its key stops its delivery until it is given again", async () => {
+  it("stops its delivery if it was moved, changed, stored in plain text or lost its key, until it is given again", async () => {
     const kinds = ["moved", "changed", "plain", "kept"] as const;
     const receivers = await Promise.all(kinds.map(() => start()));
     const ids: string[] = [];

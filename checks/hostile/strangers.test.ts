@@ -17,16 +17,16 @@ import { forgerOfContracts, forgerOfLogs } from "./support/forger.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
 const topics = ["x/a", "x/b"];
-/** More logs in one block, about 70 MB, than the broker reads in an answer. */
+/** Logs in one block. Their 70 MB are more than the broker reads in one answer. */
 const forgedLogs = 165_000;
 const forgedContracts = 400;
 const logsMax = 10_000;
 const blockGas = ["--gas-limit", "2000000000", "--no-request-size-limit"];
-/** The broken code waits for a transaction that nobody reads until this is over. */
+/** A broken broker waits this long for a transaction in a block that it cannot read. */
 const publishTimeoutMs = 8_000;
 const memoryMebibytesMax = 512;
 
-/** Of no topic: the registry rejects it, for 3,500 gas. */
+/** A batch for no topic. The registry rejects it, for 3,500 gas. */
 const emptyBatch = {
   topic: toHex(0, { size: 20 }),
   count: 0,
@@ -101,7 +101,7 @@ describe("another account on the chain", () => {
     expect((await broker.stop()).code).toBe(0);
   });
 
-  it("whose block the endpoint never returns is named by health, and publishing is refused until it is returned", async () => {
+  it("whose block the endpoint does not return stops publishes, and health names the block, until the endpoint returns it", async () => {
     await using anvil = await startAnvil({ blockTimeS: 0.5, args: blockGas });
     await using proxy = await ChainProxy.start(anvil.url);
     using folder = createTempFolder();
@@ -130,7 +130,7 @@ describe("another account on the chain", () => {
     expect((await client.publish("x/a", "2")).status).toBe("SUCCESS");
     expect((await client.state("x/a")).sequenceNumber).toBe(2);
 
-    // Each of them writes one log, so each is an address that may be a topic's.
+    // Each of these contracts writes one log, so that its address may be a topic's.
     const calls = proxy.counts.get("eth_call") ?? 0;
     await stranger.send({ data: forgerOfContracts(forgedContracts), gas: 100_000_000n });
     await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["3"])], 1_000_000n));

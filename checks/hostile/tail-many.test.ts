@@ -8,10 +8,10 @@ import { peakMebibytes } from "./support/process-memory.ts";
 
 const tailCount = 1_000;
 const slowCount = 200;
-/** More than the system's buffers take for a client that does not read. */
+/** So many events do not fit into the system's buffers for a client that does not read. */
 const events = 64;
 const contentBytes = 48 * 1024;
-/** 64 MiB for all slow readers, 8 MiB of pages, and what the broker takes anyway. */
+/** 64 MiB for all slow readers, 8 MiB of pages, and the rest for the broker itself. */
 const peakMebibytesMax = 512;
 const timeoutMs = 180_000;
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** What each event has once. */
+/** Occurs once in each event. */
 const mark = Buffer.from("\ndata: ");
 
 /** A tail that counts its events. */
@@ -48,7 +48,7 @@ class CountingTail {
     this.#rest = bytes.subarray(Math.max(from, bytes.length - mark.length + 1));
   }
 
-  /** Resolves once the stream has begun. */
+  /** Resolves when the stream has begun. */
   static async open(): Promise<CountingTail> {
     const { hostname, port } = new URL(world.broker.url);
     const tail = new CountingTail(connect({ host: hostname, port: Number(port) }));
@@ -60,7 +60,7 @@ class CountingTail {
 }
 
 it(
-  `${tailCount} tails of one topic get everything beside ${slowCount} that do not read, in bounded memory`,
+  `${tailCount} tails of one topic get every event in bounded memory, although ${slowCount} of them do not read for a while`,
   async () => {
     const tails: CountingTail[] = [];
     while (tails.length < tailCount) {

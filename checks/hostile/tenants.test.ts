@@ -6,14 +6,14 @@ import { type MqttVersion, mqttVersions, type TenantName, tenantNames, TenantWor
 
 const httpDoors = ["REST GET", "REST POST JSON", "JSON-RPC"] as const;
 const id = "ffffffff-0000-4000-8000-000000000001";
-/** What every subscriber asks for. */
+/** The filters of every subscriber. */
 const filters = ["#", "$x/#"] as const;
-/** Ends what each filter matches. */
+/** For each filter, the topic of the last event that it matches. */
 const ends = ["end", "$x/end"] as const;
 const random = createRandom(58);
 const levels = ["a", "b c", "acme", "globex", "shop", "$x", "$tenant", "~!*", ""];
 
-/** Names that both tenants use, also those of the tenants and of what keeps them apart. */
+/** Topic names that both tenants use. Some contain a tenant's name, or look like the prefixes that keep tenants apart. */
 const plain = ["acme", "globex", "acme/globex", "$x/acme", "$x", "a"];
 const topics = [
   ...plain,
@@ -42,11 +42,11 @@ async function call(door: ReturnType<TenantWorld["door"]>, ...[operation, params
   return outcome.value;
 }
 
-/** What one client of a tenant was given, as `topic: content`; sorted, since two filters have no order. */
+/** A client of a tenant that collects events. */
 interface Observer {
   readonly door: string;
   readonly tenant: TenantName;
-  /** Everything until the ends. */
+  /** All events until both ends, as `topic: content`. They are sorted, because the events of two filters have no order. */
   seen(): Promise<readonly string[]>;
 }
 
@@ -134,7 +134,7 @@ function decode(content: string): string {
   return Buffer.from(content, "base64").toString();
 }
 
-/** Publishes every topic by each door. */
+/** Publishes an event to every topic through each door. */
 async function publishAll(tenant: TenantName): Promise<void> {
   for (const kind of httpDoors) {
     for (const topic of topics) await call(world.door(kind, tenant), "publish", { topic, content: `by ${tenant}` });
@@ -157,7 +157,7 @@ async function publishAll(tenant: TenantName): Promise<void> {
   for (const destination of topics) await peer.ask("SEND", { destination }, `by ${tenant}`);
 }
 
-it("every door gives a tenant its own events alone, by the names that it used at any door", async () => {
+it("every door gives a tenant only its own events, under the topic names that it used", async () => {
   const observers = await Promise.all(
     tenantNames.flatMap((tenant) => [
       ...mqttVersions.map((version) => observeByMqtt(tenant, version)),
@@ -185,28 +185,31 @@ it("every door gives a tenant its own events alone, by the names that it used at
   }
 });
 
-describe.each(httpDoors)("by %s", (kind) => {
-  it.each(tenantNames)("%s lists, describes and reads what is its own, under its own names", async (tenant) => {
-    const door = world.door(kind, tenant);
-    const page = await call(door, "list", { pageIndex: 0, pageSize: 50 });
-    const infos = (page as { topicInfoList: { topicName: string }[] }).topicInfoList;
-    expect(page).toMatchObject({ total: topics.length + ends.length });
-    expect(infos.map(({ topicName }) => topicName).toSorted()).toEqual([...topics, ...ends].toSorted());
-    expect(await call(door, "exist", { topic: `${tenant}/acme` })).toBe(topics.includes(`${tenant}/acme`));
-    for (const topic of topics) {
-      expect(await call(door, "state", { topic })).toMatchObject({ topicName: topic });
-      const { eventId } = (await call(door, "publish", { topic, content: `by ${tenant}` })) as { eventId: string };
-      expect(await call(door, "getEvent", { eventId })).toMatchObject({ topic, eventId });
-      const stranger = world.door(kind, other(tenant));
-      const missing = { isGood: false, code: 100_303, message: `eventId does not exist: "${eventId}"` };
-      expect(await stranger.call("getEvent", { eventId })).toMatchObject(missing);
-      expect(await stranger.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId })).toMatchObject(missing);
-      const url = "http://127.0.0.1:65000/";
-      expect(await stranger.call("subscribe", { topic: "#", url, offset: eventId })).toMatchObject(missing);
-    }
-  });
+describe.each(httpDoors)("tenants by %s", (kind) => {
+  it.each(tenantNames)(
+    "%s lists and reads its own topics and events under its own names, and the other tenant cannot read its events",
+    async (tenant) => {
+      const door = world.door(kind, tenant);
+      const page = await call(door, "list", { pageIndex: 0, pageSize: 50 });
+      const infos = (page as { topicInfoList: { topicName: string }[] }).topicInfoList;
+      expect(page).toMatchObject({ total: topics.length + ends.length });
+      expect(infos.map(({ topicName }) => topicName).toSorted()).toEqual([...topics, ...ends].toSorted());
+      expect(await call(door, "exist", { topic: `${tenant}/acme` })).toBe(topics.includes(`${tenant}/acme`));
+      for (const topic of topics) {
+        expect(await call(door, "state", { topic })).toMatchObject({ topicName: topic });
+        const { eventId } = (await call(door, "publish", { topic, content: `by ${tenant}` })) as { eventId: string };
+        expect(await call(door, "getEvent", { eventId })).toMatchObject({ topic, eventId });
+        const stranger = world.door(kind, other(tenant));
+        const missing = { isGood: false, code: 100_303, message: `eventId does not exist: "${eventId}"` };
+        expect(await stranger.call("getEvent", { eventId })).toMatchObject(missing);
+        expect(await stranger.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId })).toMatchObject(missing);
+        const url = "http://127.0.0.1:65000/";
+        expect(await stranger.call("subscribe", { topic: "#", url, offset: eventId })).toMatchObject(missing);
+      }
+    },
+  );
 
-  it("topics of the two have addresses of their own", async () => {
+  it("the same topic name has a different contract address for each tenant", async () => {
     const addresses = await Promise.all(
       tenantNames.map(async (tenant) => call(world.door(kind, tenant), "state", { topic: "a" })),
     );
@@ -214,7 +217,7 @@ describe.each(httpDoors)("by %s", (kind) => {
     expect(new Set(texts).size).toBe(2);
   });
 
-  it("the same identifier is a subscription of each, which the other does not end", async () => {
+  it("both may use the same subscriptionId, and neither ends the other's subscription", async () => {
     const receivers = { acme: await startReceiver(), globex: await startReceiver() };
     for (const tenant of tenantNames) {
       const order = { topic: "a", url: receivers[tenant].url, subscriptionId: id };
@@ -253,20 +256,23 @@ describe.each(httpDoors)("by %s", (kind) => {
     expect(JSON.stringify(outcomes)).not.toMatch(/acme|globex|shop|tenant/);
   });
 
-  it.each(tenantNames)("%s gets no proof of its own event, which may name what is another's", async (tenant) => {
-    const door = world.door(kind, tenant);
-    const { eventId } = (await call(door, "publish", { topic: "a", content: "x" })) as { eventId: string };
-    const outcome = await door.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId });
-    expect(outcome).toMatchObject({ isGood: false, code: 100_702 });
-  });
+  it.each(tenantNames)(
+    "%s gets no proof of its own event, because a proof may contain another tenant's names",
+    async (tenant) => {
+      const door = world.door(kind, tenant);
+      const { eventId } = (await call(door, "publish", { topic: "a", content: "x" })) as { eventId: string };
+      const outcome = await door.call(kind === "JSON-RPC" ? "getProof" : "proof", { eventId });
+      expect(outcome).toMatchObject({ isGood: false, code: 100_702 });
+    },
+  );
 });
 
 const subscribe = (topic: string) => ({ cmd: "subscribe", messageId: 2, subscriptions: [{ topic, qos: 1 }] });
 
-describe.each(mqttVersions)("by MQTT, version %d of the protocol", (version) => {
+describe.each(mqttVersions)("tenants by MQTT, protocol level %d", (version) => {
   const publish = { cmd: "publish", qos: 1, messageId: 1 };
 
-  it("two clients with the same identifier and filter each get their own retained event, will and share", async () => {
+  it("two clients with the same identifier and filters each get only their own tenant's retained event, will and shared event", async () => {
     const [retained, will, share] = ["retained", "will", "share"].map((name) => `${name}/${version}`);
     const watchers = new Map<TenantName, Awaited<ReturnType<TenantWorld["mqtt"]>>>();
     for (const tenant of tenantNames) {
@@ -304,7 +310,7 @@ describe.each(mqttVersions)("by MQTT, version %d of the protocol", (version) => 
   });
 });
 
-it("by STOMP the same identifier is a subscription of each", async () => {
+it("tenants by STOMP may use the same subscriptionId", async () => {
   const peers = { acme: await world.stomp("acme"), globex: await world.stomp("globex") };
   for (const tenant of tenantNames) {
     const headers = { id, destination: "a", ack: "client", "svc-subscriptionId": id };
@@ -322,7 +328,7 @@ it("by STOMP the same identifier is a subscription of each", async () => {
   }
 });
 
-it("a tenant's key with the role of an admin opens no operators' page, and an operator sees the real names", async () => {
+it("a tenant's key with the right to administer opens no operators' page, and an operator sees the real topic names", async () => {
   for (const path of ["/admin/listSubscription", "/admin/skippedEntries", "/metrics"]) {
     expect(await world.page("acme", path)).toContain('"code":100702');
   }

@@ -52,7 +52,7 @@ const lines: Readonly<Record<DoorName, RegExp>> = {
   stomp: /STOMP TLS +\S+?:\/\/\S+?:(\d+)/,
 };
 
-/** What `openssl s_client` got after it had sent `request`, and what it has to say; it ends with the connection. */
+/** Sends `request` with `openssl s_client`, and waits until it ends. Returns the broker's answer and openssl's messages. */
 async function connect(
   door: DoorName,
   { client = certificates.shop, words = [], request = "" }: Options = {},
@@ -64,7 +64,7 @@ async function connect(
   let [answer, notes] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
   child.stderr.on("data", (chunk: Buffer) => (notes += chunk.toString("latin1")));
-  child.stdin.on("error", () => {}); // it ended before it read
+  child.stdin.on("error", () => {}); // openssl may end before it reads
   child.stdin.write(Buffer.from(request, "latin1"));
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   await ended;
@@ -78,7 +78,7 @@ interface Options {
 }
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`;
-/** CONNECT of MQTT 5 without a name, and DISCONNECT. */
+/** CONNECT of MQTT 5 without a client identifier, and DISCONNECT. */
 const mqttTalk = "\x10\x0d\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x00\xe0\x00";
 const stompTalk = "CONNECT\naccept-version:1.2\nhost:x\n\n\0DISCONNECT\nreceipt:bye\n\n\0";
 const talks: Readonly<Record<DoorName, string>> = {
@@ -97,7 +97,7 @@ const greetings: Readonly<Record<DoorName, string>> = {
 describe.each(doors)("%s over TLS", (door) => {
   const request = talks[door];
 
-  it.each(["-tls1_2", "-tls1_3"])("is served by %s to whoever shows a certificate that is known", async (version) => {
+  it.each(["-tls1_2", "-tls1_3"])("serves a client with a configured certificate, with %s", async (version) => {
     const client = door === "operators" ? certificates.operator : certificates.shop;
     expect((await connect(door, { client, words: [version], request })).answer).toContain(greetings[door]);
   });
@@ -106,7 +106,7 @@ describe.each(doors)("%s over TLS", (door) => {
     ["TLS 1.0", ["-tls1", "-cipher", "ALL:@SECLEVEL=0"]],
     ["TLS 1.1", ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"]],
     ["a cipher without authenticated encryption", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256:@SECLEVEL=0"]],
-    ["a cipher of 64-bit tags", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM8:@SECLEVEL=0"]],
+    ["a cipher with 64-bit tags", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM8:@SECLEVEL=0"]],
     ["no encryption", ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"]],
     ["an anonymous key exchange", ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"]],
   ])("refuses %s", async (_, words) => {
@@ -119,18 +119,21 @@ describe.each(doors)("%s over TLS", (door) => {
     ["no certificate", null],
     ["a certificate of another authority", certificates.foreign],
     ["a certificate that has expired", certificates.expired],
-  ])("ends the connection of a client with %s", async (_, client) => {
+  ])("closes the connection of a client with %s", async (_, client) => {
     for (const words of [["-tls1_2"], ["-tls1_3"]]) {
       expect((await connect(door, { client, words, request })).answer).toBe("");
     }
   });
 
-  it.each(["unnamed", "several"] as const)("refuses the certificate %s with the code of a credential", async (name) => {
-    const { answer } = await connect(door, { client: certificates[name], request });
-    if (door === "mqtt")
-      expect(answer).toContain("\x00\x86"); // CONNACK, no session, Bad User Name or Password
-    else expect(answer).toContain("100701");
-  });
+  it.each(["unnamed", "several"] as const)(
+    'refuses the certificate "%s" with the code for a wrong credential',
+    async (name) => {
+      const { answer } = await connect(door, { client: certificates[name], request });
+      if (door === "mqtt")
+        expect(answer).toContain("\x00\x86"); // CONNACK, no session, Bad User Name or Password
+      else expect(answer).toContain("100701");
+    },
+  );
 });
 
 it("gives a certificate the rights of its principal, and no more", async () => {
@@ -138,7 +141,7 @@ it("gives a certificate the rights of its principal, and no more", async () => {
   expect((await connect("operators", { request: get("/metrics") })).answer).toContain('"code":100702');
 });
 
-it("lets a credential count before the certificate", async () => {
+it("uses the credential of a request instead of the certificate", async () => {
   const request = get("/rest/open?topic=t/a").replace("\r\n\r\n", "\r\nauthorization: Bearer wrong\r\n\r\n");
   expect((await connect("http", { request })).answer).toContain('"code":100701');
 });

@@ -168,7 +168,7 @@ describe("stele verify against a malicious broker", () => {
       answerWith({ code: 200_300, message: "\u001B[2K\rverified\n" }),
       String.raw`200300 \u{1b}[2K\u{d}verified\u{a}`,
     ],
-  ])("%s: exits 2 and says why in one line", async (_name, listener, reason) => {
+  ])("that %s: exits 2 and says why in one line", async (_name, listener, reason) => {
     const server = createServer(listener).listen(0, "127.0.0.1");
     await once(server, "listening");
     try {

@@ -5,10 +5,10 @@ import { exchangeRaw, parseAnswer } from "../harness/raw-http.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 
-/** The broker refuses after reading the head; the broken code waits for a body until its timeout of 30 s. */
+/** The broker refuses after reading the head; a broken one waits for the body until its timeout of 30 s. */
 const refusalMsMax = 15_000;
 const bodyBytes = 2 ** 20;
-/** Enough for a loop to become visible between them. */
+/** Enough publishes to show a loop in the sequence number. */
 const loopPublishes = 20;
 
 interface Raw {
@@ -21,7 +21,7 @@ interface Raw {
   readonly body?: string;
 }
 
-/** A raw request of a browser or another client, with its headers. */
+/** The bytes of a request, as text. */
 function toBytes(url: string, raw: Raw): string {
   const { method = "GET", target, headers = {}, version = "1.1", body = "" } = raw;
   const host = "host" in raw ? raw.host : new URL(url).host;
@@ -175,7 +175,7 @@ describe("a foreign web page", () => {
     "/rest/nothing",
     "/rest/exist?topic=%zz",
     "*",
-  ])("gets no answer from %s", async (target) => {
+  ])("is refused by %s", async (target) => {
     const { url } = running().broker;
     const method = target === "*" ? "OPTIONS" : "GET";
     for (const raw of [{ headers: crossSite }, { headers: { origin: evil } }, { host: "evil.example" }])
@@ -248,11 +248,11 @@ describe("everyone else", () => {
     ...hosts.map((host) => [`host ${host}`, { target, host }] as const),
   ];
 
-  it.each(good)("is served: %s", async (_name, raw) => {
+  it.each(good)("is served, such as %s", async (_name, raw) => {
     expect(await ask(running().broker.url, raw)).toMatchObject({ status: 200, body: "false" });
   });
 
-  it("is served: its own origin", async () => {
+  it("is served, such as a page of the broker's own origin", async () => {
     const { url } = running().broker;
     expect(await ask(url, { method: "POST", target, headers: { origin: url } })).toMatchObject({
       status: 200,
@@ -260,7 +260,7 @@ describe("everyone else", () => {
     });
   });
 
-  it.each(refusedHosts)("is refused under a host name that is not allowed: %s", async (host) => {
+  it.each(refusedHosts)("is refused if the request names the host %s, which is not allowed", async (host) => {
     expect(await ask(running().broker.url, { target, host })).toMatchObject(refused);
   });
 });

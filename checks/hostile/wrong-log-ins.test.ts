@@ -8,7 +8,7 @@ import { AccessWorld } from "./support/access-world.ts";
 const flooder = "127.0.0.2";
 const tries = 3_000;
 const triesAtOnce = 500;
-/** Calls beside the flood. */
+/** Honest calls during the flood. */
 const quietCalls = 50;
 
 let world: AccessWorld;
@@ -25,7 +25,7 @@ function connectFrom(localAddress: string): Socket {
 const requestWith = (credential: string, more = ""): string =>
   `GET /rest/state?topic=t/a HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${credential}\r\n${more}\r\n`;
 
-/** What one wrong log-in is answered with, on a connection of its own. */
+/** Makes one wrong log-in on a new connection; returns the answer, or an empty text if the broker resets the connection. */
 async function tryOnce(localAddress: string): Promise<string> {
   const socket = connectFrom(localAddress);
   const closed = whenClosed(socket);
@@ -49,14 +49,14 @@ async function flood(): Promise<readonly string[]> {
   return answers;
 }
 
-/** Log-ins that the broker has judged, as its log counts them. */
+/** Wrong log-ins that the broker has read and refused, as its log counts them. */
 function countJudged(): number {
   const lines = world.broker.stdout().split("\n");
   const found = lines.filter((line) => line.includes('"log-in refused"')).map((line) => JSON.parse(line) as object);
   return found.reduce((sum, line) => sum + 1 + ("omitted" in line ? Number(line.omitted) : 0), 0);
 }
 
-it("a flood of wrong log-ins is refused before most of it is read, and whoever has a key is served, also from that address", async () => {
+it("the broker resets a part of a flood of wrong log-ins unread, and serves clients with a key, even from the same address", async () => {
   const steady = connectFrom(flooder);
   const ask = async (): Promise<string> => {
     steady.write(requestWith(world.credential("client") ?? ""));
@@ -77,7 +77,7 @@ it("a flood of wrong log-ins is refused before most of it is read, and whoever h
   const answered = answers.filter((text) => text !== "");
   for (const text of answered) expect(text).toContain('"code":100701');
   expect(answered.length).toBeLessThan(tries);
-  await until("the log says how many it has left out", async () => {
+  await until("the log says how many refusals it has left out", async () => {
     await tryOnce("127.0.0.1");
     return world.broker.stdout().includes('"address":"127.0.0.1","protocol":"HTTP"');
   });
@@ -85,6 +85,6 @@ it("a flood of wrong log-ins is refused before most of it is read, and whoever h
   expect(countJudged() - before).toBeLessThan(tries);
 });
 
-it("once it is over, connections of that address are taken as before", async () => {
+it("after the flood, the broker answers its address again", async () => {
   await until("the address is answered again", async () => (await tryOnce(flooder)).includes('"code":100701'));
 });

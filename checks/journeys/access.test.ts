@@ -10,13 +10,13 @@ import { createTempFolder } from "../harness/temp-folder.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const page = readFileSync(new URL("../../docs/access.md", import.meta.url), "utf8");
 
-/** The commands between two marks of the page. */
+/** The commands between the markers of docs/access.md with this name. */
 function commandsOf(mark: string): readonly string[] {
   const block = new RegExp(`<!-- ${mark}:begin -->\\n\`\`\`sh\\n([^]*?)\`\`\`\\n<!-- ${mark}:end -->`);
   return (block.exec(page)?.[1] ?? "").trim().split("\n");
 }
 
-/** Runs commands in one shell and a fresh folder, at a free port, and ends the broker that they start. */
+/** Runs commands in one shell and a fresh folder, at free ports, and ends the broker that they start. Returns all output. */
 async function run(commands: readonly string[]): Promise<string> {
   using folder = createTempFolder();
   const [port, adminPort] = [await findFreePort(), await findFreePort()];
@@ -59,7 +59,7 @@ it("docs/access.md leads from nothing to two organisations with a key each in te
   expect(output).toContain('"code":100701');
 });
 
-it("stele verify uses the key of --key-file, of STELE_KEY or of a context, as every other command", async () => {
+it("stele verify uses the key of --key-file, of STELE_KEY or of a context, like every other command", async () => {
   const admin = "--admin-url http://127.0.0.1:8081";
   const verify = `stele verify $(cat id) ${admin} --known-registries known.json`;
   const output = await run([
@@ -82,30 +82,30 @@ it("stele verify uses the key of --key-file, of STELE_KEY or of a context, as ev
   expect(output).toContain('"status":"verified"');
 });
 
-it("docs/access.md leads to a token instead of a key", async () => {
+it("the commands of docs/access.md set up a token instead of a key", async () => {
   const output = await run(commandsOf("token"));
   expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
   expect(output).toContain('"code":100701');
 });
 
-it("docs/access.md leads to a role of the store, which counts without a restart and is shown", async () => {
+it("the commands of docs/access.md set a stored role, which counts without a restart and is listed", async () => {
   const output = await run([...commandsOf("role"), "stele role list --config stele.json"]);
   expect(output).toMatch(/set producer\n[^]*\ntrue\n\{"name":"producer","source":"store",/);
   expect(output).toContain('"code":100702');
   const admin = /^role admin = \[\{"effect":"allow",.*\]  \(every broker\)$/m;
   const stored = 'role producer = [{"effect":"allow","actions":["read"],"filter":"${tenant}/#"}]  (store)';
   expect(output).toMatch(admin);
-  expect(output.split(stored)).toHaveLength(2); // By --check-config, and no more after it was deleted.
+  expect(output.split(stored)).toHaveLength(2); // Shown once, by --check-config, and not after its deletion.
   expect(output).toMatch(/deleted producer\n\nrole admin[^\n]*\n/);
 });
 
-it("docs/access.md leads to a client certificate instead of a key", async () => {
+it("the commands of docs/access.md set up a client certificate instead of a key", async () => {
   const output = await run(commandsOf("certificate"));
   expect(output).toMatch(/"topic":"orders","eventId":"[^"]+","status":"SUCCESS"/);
   expect(output).toMatch(/\nrefused without a certificate\n/);
 });
 
-it("npm start that listens on every address with access off says in one sentence what to do", () => {
+it("npm start on every address with access off says in one sentence what to do", () => {
   using folder = createTempFolder();
   const env = { ...process.env, STELE_HOST: "0.0.0.0", STELE_DATA_DIR: join(folder.path, "data") };
   const { status, stderr } = spawnSync("npm", ["start", "--silent"], { cwd: root, env, encoding: "utf8" });
@@ -135,7 +135,7 @@ it("a start on every address without access says in one sentence what to do, and
   ]);
 });
 
-it("with allowAnonymous, each start says loudly that whoever reaches the broker may do everything", async () => {
+it("with allowAnonymous, each start warns that anybody who reaches the broker may do everything", async () => {
   using folder = createTempFolder();
   const env = { STELE_HOST: "0.0.0.0", STELE_ALLOW_ANONYMOUS: "true", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
   for (const level of ["info", "error"]) {
@@ -147,7 +147,7 @@ it("with allowAnonymous, each start says loudly that whoever reaches the broker 
   }
 });
 
-it("--check-config says so where the roles of the store cannot be read, and makes no store", async () => {
+it("--check-config reports stored roles that it cannot read, and creates no store", async () => {
   using folder = createTempFolder();
   const dataDir = join(folder.path, "data");
   const env = { STELE_ACCESS: '{"roles": {"member": [{"actions": ["read"]}]}}' };

@@ -35,7 +35,7 @@ const publishTwo = async (topic: string) => {
   await client.publish(topic, '{"n":2}', {});
 };
 
-/** Subscribes over one of the interfaces that have calls. */
+/** Subscribes over REST or JSON-RPC. */
 async function subscribe(isRpc: boolean, params: Readonly<Record<string, unknown>>): Promise<void> {
   const call = { jsonrpc: "2.0", id: "1", method: "subscribe", params };
   const { text } = await running().client.http.send({
@@ -47,7 +47,7 @@ async function subscribe(isRpc: boolean, params: Readonly<Record<string, unknown
   expect(text).not.toContain('"code"');
 }
 
-describe("callbacks are messages of the document", () => {
+describe("callbacks match the AsyncAPI document", () => {
   const batch = { batch: 2, batchMs: 60_000 };
   it.each([
     {
@@ -71,7 +71,7 @@ describe("callbacks are messages of the document", () => {
       options: { format: "cloudevents", ...batch },
       expected: ["cloudEventPing", "cloudEventBatch"],
     },
-  ])("of $operation, with $options", async ({ operation, isRpc, options, expected }) => {
+  ])("as $operation, with $options", async ({ operation, isRpc, options, expected }) => {
     const name = `${operation}-${isRpc}-${"batch" in options}`;
     await running().client.open(name);
     await subscribe(isRpc, { topic: name, url: webhooks.urlOf(name), ...options });
@@ -86,7 +86,7 @@ describe("callbacks are messages of the document", () => {
     expect(signed).toEqual(callbacks.map(() => "secret" in options));
   });
 
-  it("of CloudEvents in binary mode, whose attributes are headers", async () => {
+  it("as CloudEvents in binary mode, whose attributes are headers", async () => {
     await running().client.open("binary");
     await subscribe(false, { topic: "binary", url: webhooks.urlOf("binary"), format: "cloudevents-binary" });
     await running().client.publish("binary", "bytes", {});
@@ -99,7 +99,7 @@ describe("callbacks are messages of the document", () => {
   });
 });
 
-describe("what a tail sends is a message of the document", () => {
+describe("tails match the AsyncAPI document", () => {
   it.each([
     ["interface", "tailEvent"],
     ["cloudevents", "tailCloudEvent"],
@@ -118,7 +118,7 @@ describe("what a tail sends is a message of the document", () => {
     }
   });
 
-  it("as lines of JSON, to the end that the broker announces", async () => {
+  it("as lines of JSON, up to the line that announces the end", async () => {
     const world = await embeddedWorld.start();
     await world.client.open("lines");
     await world.client.publish("lines", "1", {});
@@ -149,7 +149,7 @@ describe("MQTT and STOMP messages match the AsyncAPI document", () => {
     });
     await client.subscribeAsync(server, { qos: 1 });
     await client.publishAsync(server, "21 degrees", { qos: 1, properties: { userProperties: { "svc-a": "b" } } });
-    const message = (await arrived) as Parameters<AsyncDocument["matchesOf"]>[1]; // Made above.
+    const message = (await arrived) as Parameters<AsyncDocument["matchesOf"]>[1]; // As `arrived` resolves.
     expect(document.matchesOf("mqttDeliver", message)).toEqual(["mqttEvent"]);
     expect(document.matchesOf("mqttDeliver", { ...message, payload: "21 degrees" })).toEqual([]);
     await client.endAsync();

@@ -14,7 +14,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs the command line as an operator does. */
+/** Runs the command `stele` as an operator does. */
 function stele(...args: readonly string[]): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(process.execPath, [mainFile, ...args], (error, stdout, stderr) => {
@@ -25,12 +25,12 @@ function stele(...args: readonly string[]): Promise<Outcome> {
 
 const topic = "backup/load";
 const publishersMax = 8;
-/** Longer than the slowest machine takes: the test waits for conditions. */
+/** Longer than the slowest machine needs. */
 const patienceMs = 200_000;
 
 /** Publishes from several connections until `stop` is called. */
 class Load {
-  /** Acknowledged events, in the order of their answers. */
+  /** EventIds of the acknowledged events, in the order of their answers. */
   readonly acknowledged: string[] = [];
   readonly #client: Client;
   #isStopped = false;
@@ -55,7 +55,7 @@ class Load {
   }
 }
 
-/** What a broker answers about an event: its content and its proof, as bytes on the wire. */
+/** The broker's answers to getEvent and proof for each event, as text. */
 async function readAll(client: Client, eventIds: readonly string[]): Promise<readonly string[]> {
   const texts: string[] = [];
   for (const eventId of eventIds) {
@@ -78,7 +78,7 @@ function sequenceOf(event: EventBody | undefined): number {
   return Number(event?.eventId.split("-")[1]);
 }
 
-/** Publishes all the time while the backup is made. */
+/** Makes a backup while it publishes; returns the events that were acknowledged before, and the broker's answers about them. */
 async function makeUnderLoad(
   client: Client,
   { data, backup, receiver }: { readonly data: string; readonly backup: string; readonly receiver: Receiver },
@@ -90,13 +90,13 @@ async function makeUnderLoad(
   const before = [...load.acknowledged];
   const outcome = await stele("backup", backup, "--data-dir", data);
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
-  await until("the load goes on", () => load.acknowledged.length > before.length, { timeoutMs: patienceMs });
+  await until("the load continues", () => load.acknowledged.length > before.length, { timeoutMs: patienceMs });
   await load.stop();
   return { before, answers: await readAll(client, before) };
 }
 
 describe("a backup of a broker under load", () => {
-  it("restores to a broker with the same events and proofs, which is silent until it is activated", async () => {
+  it("restores to a broker with the same events and proofs, which calls no receiver until it is activated", async () => {
     using folder = createTempFolder();
     const [data, backup, restored] = ["data", "backup", "restored"].map((name) => join(folder.path, name)) as [
       string,
@@ -151,7 +151,7 @@ describe("a folder", () => {
     return () => folder[Symbol.dispose]();
   }, 300_000);
 
-  it.each(["running", "stopped"])("of a %s broker is backed up with its keys, for its owner alone", (name) => {
+  it.each(["running", "stopped"])("of a %s broker is backed up with its keys, readable only by its owner", (name) => {
     const names = ["backup.json", "chain.sqlite", "keys.sqlite", "signer.key", "store.sqlite"];
     expect(readdirSync(path(name)).toSorted()).toEqual(names);
     for (const file of names) expect(statSync(join(path(name), file)).mode & 0o777).toBe(0o600);
@@ -165,7 +165,7 @@ describe("a folder", () => {
     expect(shown).toMatchObject({ code: 0, stdout: '[{"effect":"allow","actions":["read"]}]\n' });
   });
 
-  it("that was copied from a running broker is not taken for a backup", async () => {
+  it("that was copied from a running broker is refused as a backup", async () => {
     const outcome = await stele("restore", path("copied"), "--data-dir", path("never"));
     expect(outcome).toMatchObject({
       code: 1,
@@ -174,7 +174,7 @@ describe("a folder", () => {
     expect(existsSync(path("never"))).toBe(false);
   });
 
-  it("that is a backup is not started on, and stays as it is", async () => {
+  it("that is a backup is refused as the data folder of a start, and stays unchanged", async () => {
     const before = readdirSync(path("stopped"));
     const { code, stderr } = await runBroker({ dataDir: path("stopped") });
     expect(code).toBe(1);
@@ -182,7 +182,7 @@ describe("a folder", () => {
     expect(readdirSync(path("stopped")).filter((name) => name !== "lock")).toEqual(before);
   });
 
-  it("that is not empty is neither backed up nor restored to", async () => {
+  it("that is not empty is refused as the target of a backup or a restore", async () => {
     expect(await stele("backup", path("stopped"), "--data-dir", path("data"))).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/exists and is not an empty folder/),
@@ -193,7 +193,7 @@ describe("a folder", () => {
     });
   });
 
-  it("with a changed file is not restored, and nothing is left of the attempt", async () => {
+  it("that is a backup with a changed file is not restored, and the attempt leaves nothing behind", async () => {
     cpSync(path("running"), path("changed"), { recursive: true });
     const file = join(path("changed"), "chain.sqlite");
     const bytes = readFileSync(file);
@@ -208,7 +208,7 @@ describe("a folder", () => {
   });
 });
 
-it("a broker that stops while it makes a backup leaves nothing of it", async () => {
+it("a broker that stops while it makes a backup leaves a whole backup or none", async () => {
   using folder = createTempFolder();
   const [data, backup] = [join(folder.path, "data"), join(folder.path, "backup")];
   await using receiver = await startReceiver({ behaviour: accept });

@@ -16,7 +16,7 @@ const script = readFileSync(new URL("stomp/stompjs.mjs", import.meta.url), "utf8
 const manual = readFileSync(new URL("../../docs/stomp.md", import.meta.url), "utf8");
 const [, documented = ""] = /<!-- page:begin -->\n```html\n([\s\S]*?)```\n<!-- page:end -->/.exec(manual) ?? [];
 
-/** A page that runs a client of the library's UMD bundle, and takes orders by its function `order`. */
+/** A page that runs a client of the library's UMD bundle. Its function `order` takes the test's orders. */
 const pageOf = (brokerURL: string): string => `<!doctype html>
 <script src="/node_modules/@stomp/stompjs/bundles/stomp.umd.js"></script>
 <script type="module">
@@ -47,7 +47,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     await pages[Symbol.asyncDispose]();
   });
 
-  /** Opens the page of the driver; it connects when it is ordered to. */
+  /** Opens a page with a driver, which connects when the test orders it. */
   async function openDriver(brokerUrl: string): Promise<Driver> {
     const lines = new Lines();
     const fail = (error: unknown): void => lines.push({ what: "error", error: String(error) });

@@ -64,7 +64,7 @@ it("bash completes commands, flags and their values, and the names of contexts",
     ["topics list --output j", "json"],
   ] as const;
   const calls = cases.map(([line]) => `complete_line ${line}`);
-  // An empty word has all flags behind the actions of a command.
+  // For an empty word, bash offers all flags too, after the actions of a command.
   const script = `source <(stele completion bash)
     complete_line() { COMP_WORDS=(stele "$@"); COMP_CWORD=$#; _stele; echo "\${COMPREPLY[@]}"; }
     ${calls.join("\n")}`;
@@ -73,7 +73,7 @@ it("bash completes commands, flags and their values, and the names of contexts",
   expect(cases.map(([line], index) => [line, offered[index]])).toEqual(cases);
 });
 
-/** What is typed, and the line after the tab. */
+/** What the user types, and the line after Tab. */
 const typed = [
   ["stele sub", "stele subs "],
   ["stele subs redel", "stele subs redeliver "],
@@ -91,7 +91,7 @@ describe.runIf(canRun("zsh"))("zsh (needs zsh)", () => {
   it("completes commands, flags and their values, and the names of contexts", async () => {
     const output = join(folder.path, "zsh-lines");
     const keys = typed.map(([line]) => `zpty -w -n shell $'${line}\\t\\C-x\\C-r'`);
-    // An interactive shell on a terminal of its own; Control-X Control-R writes its line to a file.
+    // Runs an interactive shell on its own terminal. Control-X Control-R writes the line to a file.
     const script = `zmodload zsh/zpty
       zpty shell zsh -f -i
       zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(stele completion zsh)'

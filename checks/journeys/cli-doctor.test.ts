@@ -26,7 +26,7 @@ async function examine(args: readonly string[] = [], env: Readonly<Record<string
   const { stdout, code } = await callStele(["doctor", "-o", "json", ...args], {
     env: { STELE_URL: running().broker.url, HOME: folder.path, ...env },
   });
-  return { code, findings: JSON.parse(stdout) as readonly Finding[] }; // As the command has it.
+  return { code, findings: JSON.parse(stdout) as readonly Finding[] }; // As docs/cli.md describes.
 }
 
 function configOf(name: string, settings: object): string {
@@ -49,7 +49,7 @@ describe("stele doctor", () => {
     expect(findings.map(({ check }) => check)).not.toContain("config");
   });
 
-  it("advises to name the operators' port where the admin API is not", async () => {
+  it("advises to name the operators' port if there is no admin API at this address", async () => {
     const { findings } = await examine();
     expect(findings).toContainEqual({
       check: "admin",
@@ -59,7 +59,7 @@ describe("stele doctor", () => {
     });
   });
 
-  it("reports the config, the database and the disk of a valid config file and environment as good", async () => {
+  it("reports config, database and disk as ok for a valid config file and environment", async () => {
     const { dataDir } = running();
     const config = configOf("valid.json", { mqttPort: "off", stompPort: "off" });
     const { code, findings } = await examine(["--config", config], { STELE_DATA_DIR: dataDir });
@@ -76,7 +76,7 @@ describe("stele doctor", () => {
     ["a wrong value", { port: "many" }, {}, "port"],
     ["a variable that does not exist", {}, { STELE_PROT: "1" }, "STELE_PROT"],
     ["settings that exclude each other", { host: "0.0.0.0" }, {}, "access"],
-  ])("says what is wrong and what to do for %s", async (...[, settings, env, text]) => {
+  ])("reports %s, and says what to do", async (...[, settings, env, text]) => {
     const { code, findings } = await examine(["--config", configOf("wrong.json", settings)], env);
     expect(code).toBe(1);
     expect(findings[0]).toEqual({
@@ -87,7 +87,7 @@ describe("stele doctor", () => {
     });
   });
 
-  it("looks at the environment alone, too", async () => {
+  it("checks the environment if no config file is given", async () => {
     const { findings } = await examine([], { STELE_PORT: "many" });
     expect(findings[0]).toMatchObject({
       check: "config",
@@ -105,7 +105,7 @@ describe("stele doctor", () => {
     expect(JSON.stringify(findings)).not.toContain("secret");
   });
 
-  it("says that the database does not answer", async () => {
+  it("reports a database that does not answer", async () => {
     const databaseUrl = `postgres://stele:secret@127.0.0.1:${await findFreePort()}/stele`;
     const settings = { databaseUrl, advertisedAddress: "127.0.0.1:8080", ...outsideChain };
     const { code, findings } = await examine(["--config", configOf("away.json", settings)]);

@@ -41,7 +41,7 @@ describe("stele listen", () => {
 });
 
 describe("stele topics open", () => {
-  it("prints what it opened before a topic that fails", async () => {
+  it("prints the topics that it opened before one failed", async () => {
     const { code, stdout, stderr } = await run(["topics", "open", "a b", "bad+", "never", "-o", "ndjson"]);
     expect(code).toBe(1);
     expect(stdout).toBe('{"topic":"a b","state":"open"}\n');
@@ -51,7 +51,7 @@ describe("stele topics open", () => {
 });
 
 describe("stele bench", () => {
-  it("says the first failure, and no percentiles without an event", async () => {
+  it("prints the first failure, and no percentiles if no publish succeeded", async () => {
     const { code, stdout, stderr } = await run(["bench", "-n", "2", "--bytes", "2000000", "-o", "ndjson"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -65,7 +65,7 @@ describe("stele bench", () => {
 });
 
 describe("stele event --proof", () => {
-  it("prints one line with -o ndjson, and several else", async () => {
+  it("prints one line with -o ndjson, and several lines in the other forms", async () => {
     await stele().open("proven");
     const { eventId } = await stele().publish("proven", "x");
     const linesIn = async (form: string): Promise<number> => {

@@ -35,7 +35,7 @@ const mask = (text: string): string =>
     [folder.path]: "FOLDER",
   });
 
-/** What the client commands of these tests sent, as an operation of a document names it. */
+/** The operations that the client commands of these tests called, named as in the documents. */
 const sent = new Set<string>();
 beforeEach(() => {
   const send = globalThis.fetch;
@@ -52,15 +52,15 @@ afterEach(() => {
 /** JSON-RPC has one path: its methods are its operations. */
 function toOperation(call: string, body: unknown): string {
   if (!call.endsWith("/jsonrpc")) return call;
-  const requests = [JSON.parse(String(body))].flat() as readonly { readonly method: string }[]; // As the client wrote them.
+  const requests = [JSON.parse(String(body))].flat() as readonly { readonly method: string }[]; // As the client sends them.
   return `${call} ${requests[0]?.method}`;
 }
 
 describe.each(forms)("-o %s", (form) => {
-  /** Of a client command, in this process. */
+  /** Output of a client command, which runs in this process. */
   const shown = async (...args: readonly string[]): Promise<string> =>
     check(await callStele([...args, "-o", form], { env: environment() }));
-  /** Of a command of the broker's, which is a process. */
+  /** Output of a command of the broker, which runs as a separate process. */
   const shownByProcess = async (...args: readonly string[]): Promise<string> =>
     check(await runStele([...args, "-o", form], { env: environment() }));
   const check = ({ code, stdout, stderr }: CommandRun): string => {
@@ -82,7 +82,7 @@ describe.each(forms)("-o %s", (form) => {
     expect(topics.split("\n").filter((line) => line.includes(topic))).toMatchSnapshot("topics list");
   });
 
-  it("publishes a template often", async () => {
+  it("publishes a template several times", async () => {
     const topic = `template/${form}`;
     const content = '{"n":{{index}},"id":"{{ uuid }}","at":"{{time}}"}';
     expect(await shown("pub", topic, content, "--open", "--template", "--count", "3")).toMatchSnapshot("pub --count");
@@ -137,7 +137,7 @@ describe.each(forms)("-o %s", (form) => {
     expect(await shownByProcess("verify", "--topic", topic, ...trusted)).toMatchSnapshot("topic");
   });
 
-  it("makes, lists and revokes keys, and keeps roles", async () => {
+  it("creates, lists and revokes keys, and sets, shows and deletes roles", async () => {
     const settings = ["--data-dir", join(folder.path, `keys-${form}`)];
     const flags = ["--principal", "shop", "--role", "admin", "--expires", "2d"];
     const made = await shownByProcess("key", "create", ...flags, ...settings);
@@ -156,7 +156,7 @@ describe.each(forms)("-o %s", (form) => {
     const [backup, restored] = ["backup", "restored"].map((name) => join(folder.path, `${name}-${form}`)) as [
       string,
       string,
-    ]; // Two.
+    ]; // One for each name.
     expect(await shownByProcess("backup", backup, "--data-dir", world.dataDir)).toMatchSnapshot("backup");
     expect(await shownByProcess("restore", backup, "--data-dir", restored)).toMatchSnapshot("restore");
     const scrubbed = await runStele(["scrub", "--data-dir", restored, "-o", form, "--log-level", "error"], {
@@ -181,11 +181,11 @@ async function countLetters(id: string): Promise<number> {
 async function registryOf(eventId: string): Promise<string> {
   const args = ["verify", eventId, "--broker", world.broker.url, "--remember", "-o", "json"];
   const { stdout } = await runStele(args, { env: { ...environment(), XDG_CONFIG_HOME: join(folder.path, "known") } });
-  return (JSON.parse(stdout) as { event: { registry: string } }).event.registry; // As docs/proofs.md has it.
+  return (JSON.parse(stdout) as { event: { registry: string } }).event.registry; // As docs/proofs.md describes.
 }
 
-describe("stele tail --template", () => {
-  it("prints a line for each event, in which no content moves the cursor", async () => {
+describe("stele tail, pub and listen", () => {
+  it("print a line for each event with --template, and escape control characters in its content", async () => {
     await stele.open("filled");
     await stele.publish("filled", "a\u{1b}[2Jb");
     const args = [
@@ -214,7 +214,7 @@ describe("stele tail --template", () => {
     [["pub", "t", "x", "--count", "0", "--template"], "--count is at least 1"],
     [["tail", "t", "--since", "10m", "--after", "OFFSET_FIRST"], "cannot be used with"],
     [["listen", "t", "--forward", "http://x", "--since", "1h", "--after", "x"], "cannot be used with"],
-  ])("and refuses %j with 2", async (args, reason) => {
+  ])("refuse %j with exit code 2", async (args, reason) => {
     const { code, stdout, stderr } = await callStele(args, { env: environment() });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(reason);
@@ -222,7 +222,7 @@ describe("stele tail --template", () => {
 });
 
 it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activate"])(
-  "%s has help with examples",
+  "%s has help with examples, and its actions and flags are completed",
   async (name) => {
     const { code, stdout } = await runStele([name, "--help"], { env: environment() });
     expect(code).toBe(0);
@@ -235,7 +235,7 @@ it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activa
   },
 );
 
-/** What a shell offers after the name of a command. */
+/** The words that a shell offers after the name of a command. */
 async function completionOf(name: string): Promise<readonly string[]> {
   const { stdout } = await callStele(["completion", "fish"], { env: environment() });
   const [, words = ""] = new RegExp(`seen_subcommand_from ${name}' -a '(.*)'$`, "m").exec(stdout) ?? [];
@@ -248,7 +248,7 @@ function operations(paths: object, base: string): readonly string[] {
   );
 }
 
-// Runs last: it looks at what the commands above have sent.
+// Runs last, because it checks what the commands above have sent.
 it("client commands sent only operations that the broker documents", () => {
   const settings = { version: "0", basePath: "", extensionPrefix: "svc-" };
   const documented = [

@@ -23,10 +23,10 @@ function rowsOf({ stdout }: CommandRun): readonly Record<string, unknown>[] {
   return stdout
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>); // As the command has it.
+    .map((line) => JSON.parse(line) as Record<string, unknown>); // As docs/cli.md describes.
 }
 
-/** Passes one request on, loses its answer, and listens no longer. */
+/** Starts a proxy that forwards one request, drops its answer, and stops listening. Returns its URL. */
 async function losingProxy(): Promise<string> {
   const server = createServer((request, response) => {
     server.close();
@@ -43,7 +43,7 @@ async function passOn(request: IncomingMessage): Promise<void> {
 }
 
 describe("stele pub, when the answer is lost and nothing listens any more", () => {
-  it("says that it is not known, and the key that repeats each event once", async () => {
+  it("says that the outcome is unknown, and prints the keys with which to repeat each event safely", async () => {
     await stele().open("lost");
     const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await losingProxy() });
     expect(run).toMatchObject({
@@ -59,7 +59,7 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
     expect(await stele().state("lost")).toMatchObject({ sequenceNumber: 2 });
   });
 
-  it("advises to look first without keys", async () => {
+  it("advises to look at the topic first if the events have no keys", async () => {
     await stele().open("unnamed");
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await losingProxy() });
     expect(code).toBe(1);
@@ -78,7 +78,7 @@ describe("stele pub from stdin", () => {
     expect(contents).toEqual([[0xff, 0x00], [0xc3]]);
   });
 
-  it("keeps the data of a CloudEvent as it stands", async () => {
+  it("keeps the data of a CloudEvent byte for byte", async () => {
     await stele().open("cloud");
     const data = '{"a":12345678901234567890, "a":1.0}';
     const input = `{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":"cloud","data":${data}}\n`;

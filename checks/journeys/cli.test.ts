@@ -30,7 +30,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** In this process, unless the process is what matters. */
+/** Runs a command in this process. Use {@link runProcess} if the process itself matters. */
 function run(args: readonly string[], options: Pick<CommandOptions, "env" | "input"> = {}): Promise<CommandRun> {
   return callStele(args, { ...options, env: { ...environment(), ...options.env } });
 }
@@ -68,7 +68,7 @@ describe.each(forms)("-o %s", (form) => {
     expect(await shown("topics", "close", topic)).toMatchSnapshot("topics close");
   });
 
-  it("shows and moves subscriptions", async () => {
+  it("pauses, shows, skips, replays and resumes subscriptions", async () => {
     const held = `held/${form}`;
     await stele.open(held);
     const id = await world.client.subscribe({ topic: held, url: receiver.url });
@@ -81,7 +81,7 @@ describe.each(forms)("-o %s", (form) => {
     expect(await shown("subs", "resume", "--topic", held)).toMatchSnapshot("resume");
   });
 
-  it("measures, and finds a broker well", async () => {
+  it("runs bench, and doctor without a failure", async () => {
     const bench = await inForm("bench", `bench/${form}`, "--events", "20", "--concurrency", "4");
     expect(mask(bench.stdout.replaceAll(/\d+(\.\d+)?/g, "N"))).toMatchSnapshot("bench");
     const doctor = await shown("doctor");
@@ -104,7 +104,7 @@ describe.each(forms)("-o %s", (form) => {
     expect(await verifyWebhook(body, headers, "a secret")).toMatchObject({ kind: "event", events: [{ topic }] });
   });
 
-  it("keeps contexts", async () => {
+  it("adds and removes contexts", async () => {
     const env = { XDG_CONFIG_HOME: join(folder.path, form) };
     const add = ["context", "add", "here", "--url", "http://broker.example", "--key", "-o", form];
     const added = await run(add, { env, input: "a secret\n" });
@@ -141,7 +141,7 @@ describe("every command", () => {
     ...["add", "use", "remove", "list"].map((name) => ["context", name]),
   ];
 
-  it.each(commands)("has help with examples and its forms: %s %s", async (...words) => {
+  it.each(commands)("has help with examples and output forms: %s %s", async (...words) => {
     const { code, stdout } = await run([...words.filter((word) => word !== undefined), "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("Examples:\n  ");
@@ -175,14 +175,14 @@ describe("every command", () => {
 });
 
 describe("stele tail", () => {
-  it("ends with exit code 0 by Ctrl-C, with whole JSON", async () => {
+  it("ends on Ctrl-C with exit code 0 and complete JSON", async () => {
     await stele.open("ending");
     const { code, stdout } = await runTail("ending", async (kill) => kill("SIGINT"));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual([]);
   });
 
-  it("ends quietly when its reader ends", async () => {
+  it("ends without an error when the reader of its output ends", async () => {
     await stele.open("piped");
     await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: "piped", content })));
     const program = ["bash", "-c", 'node "$0" "$@" | head -n 1', mainFile];
@@ -195,7 +195,7 @@ describe("stele tail", () => {
   });
 });
 
-/** Runs `then` once the tail watches. */
+/** Runs a tail, and runs `then` when the tail has begun. */
 async function runTail(
   topic: string,
   then: (kill: (signal: NodeJS.Signals) => void) => Promise<void>,
@@ -214,7 +214,7 @@ async function runTail(
 }
 
 describe("stele context", () => {
-  it("gives the other commands their address and key, which goes nowhere else", async () => {
+  it("gives other commands their address and key, and no key if the address comes from elsewhere", async () => {
     const keys: (string | undefined)[] = [];
     await using listener = await listen((authorization) => keys.push(authorization));
     const env = { XDG_CONFIG_HOME: join(folder.path, "keys"), STELE_URL: "" };

@@ -26,7 +26,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** What an example prints. It is JavaScript too. */
+/** The output of each example. The examples are valid JavaScript too, so Node.js runs them. */
 const outputs: Readonly<Record<string, RegExp>> = {
   publish: /^[0-9a-f]{8}-1-\d+ { order: 1 }\n$/,
   many: /^3\n$/,
@@ -35,7 +35,7 @@ const outputs: Readonly<Record<string, RegExp>> = {
   webhook: /^orders\/new hello\n$/,
 };
 
-it("docs/client.md has the examples that are run here", () => {
+it("docs/client.md has exactly the examples that this file runs", () => {
   expect(examples.map(([name]) => name)).toEqual(Object.keys(outputs));
 });
 
@@ -51,7 +51,7 @@ it.each(examples)("runs the example %s of docs/client.md", async (name, code) =>
   expect(stderr).toBe("");
 });
 
-/** Calls the receiver of the example as a broker does, and ends. */
+/** Code to append to the example: it calls the example's receiver as a broker does, and exits. */
 const callOnce = `
 import { createHmac } from "node:crypto";
 const body = JSON.stringify({ subscriptionId: "s", event: { topic: "orders/new", content: "aGVsbG8=", extensions: {}, eventId: "x" } });

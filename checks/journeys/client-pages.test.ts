@@ -21,7 +21,7 @@ async function bundleClient(): Promise<string> {
   return output[0].code;
 }
 
-/** Publishes a first event, and shows all that come. */
+/** A page that publishes an event, and shows every event of the topic. */
 const page = (url: string, client: string): string => `<!doctype html><ol></ol><script type="module">
   import { Stele } from "${client}";
   const stele = new Stele({ url: "${url}" });
@@ -50,7 +50,7 @@ describe.runIf(canRun)("the client in Chromium (needs Debian's chromium)", () =>
     await pages[Symbol.asyncDispose]();
   });
 
-  it("publishes from a page of another origin, and shows events also after the broker was away", async () => {
+  it("publishes from a page of another origin, and shows events without a gap over a restart of the broker", async () => {
     const client = pages.add("/client.js", await bundleClient());
     await shown.goto(pages.add("/", page(world.broker.url, client)));
     const texts = (): Promise<readonly string[]> => shown.locator("li").allTextContents();

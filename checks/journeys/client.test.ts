@@ -11,7 +11,7 @@ import { TcpProxy } from "../harness/tcp-proxy.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 
-/** Sends each request, and loses the first `lost` answers, as a network does. */
+/** A fetch that sends each request, but drops the first `lost` answers, as a network may. */
 function losingAnswers(lost: number): typeof fetch {
   let answers = 0;
   return async (input, init) => {
@@ -27,7 +27,7 @@ function answerPage(): Promise<Response> {
   return Promise.resolve(new Response("<html>"));
 }
 
-/** Signals that nothing holds are forgotten then. */
+/** Runs the garbage collector, which drops an abort signal that nothing references. */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
@@ -56,7 +56,7 @@ describe("calls", () => {
     await expect(refused).rejects.toMatchObject({ code: 100112, retry: false });
   });
 
-  it("carries any bytes and any text", async () => {
+  it("publishes and reads any bytes and any text", async () => {
     const stele = client();
     await stele.open("bytes");
     const bytes = Uint8Array.from({ length: 20_000 }, (_, index) => index % 256);
@@ -66,7 +66,7 @@ describe("calls", () => {
     expect((await stele.getEvent(text.eventId)).text()).toBe("Größe 😀");
   });
 
-  it("publishes many in their order, each for itself", async () => {
+  it("publishes many in order, and reports each outcome separately", async () => {
     const stele = client();
     await stele.open("many");
     const contents = Array.from({ length: 1_500 }, (_, index) => String(index));
@@ -82,7 +82,7 @@ describe("calls", () => {
     expect(read).toEqual(contents);
   });
 
-  it("publishes once with a key, though answers are lost", async () => {
+  it("publishes an event once with a key, even if answers are lost", async () => {
     const stele = client({ fetch: losingAnswers(2) });
     await client().open("once");
     const { eventId } = await stele.publish("once", "x", { once: true });
@@ -101,7 +101,7 @@ describe("calls", () => {
     expect(await client().state("lost")).toMatchObject({ sequenceNumber: 1 });
   });
 
-  it("ends a call and a tail by a signal, with its reason", async () => {
+  it("rejects a call and a tail with the reason of an aborted signal", async () => {
     const reason = new Error("enough");
     await expect(client().list({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const ending = new AbortController();
@@ -117,14 +117,14 @@ describe("calls", () => {
     await expect(next).rejects.toBe(reason);
   });
 
-  it("says that nothing listens, after its retries", async () => {
+  it("rejects after its retries with retry: true if nothing listens", async () => {
     const stele = new Stele({ url: `http://127.0.0.1:${await findFreePort()}`, retries: 1 });
     const failure = { code: undefined, retry: true, wasRefused: true };
     await expect(stele.publish("a", "x")).rejects.toMatchObject(failure);
     await expect(stele.subscribe("a").opened()).rejects.toMatchObject(failure);
   });
 
-  it("refuses what is no broker", async () => {
+  it("rejects an answer that is not from a broker", async () => {
     const call = client({ fetch: answerPage }).exist("a");
     await expect(call).rejects.toMatchObject({ code: undefined, retry: false });
   });
@@ -142,12 +142,12 @@ describe("calls", () => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params }),
     });
-    const { hash } = (answer.json() as { result: { hash: string } }).result; // Of every Ethereum node.
+    const { hash } = (answer.json() as { result: { hash: string } }).result; // As every Ethereum node answers.
     expect(verifyProof(proof, hash)).toMatchObject({ status: "verified", event: { eventId, topic: "proven" } });
     expect(verifyProof({ ...proof, publisher: `0x${"1".repeat(40)}` }, hash)).toMatchObject({ status: "refuted" });
   });
 
-  it("moves subscriptions by the admin API", async () => {
+  it("pauses, resumes and finds subscriptions by the admin API", async () => {
     const stele = client();
     await using receiver = await startReceiver();
     await stele.open("held");
@@ -213,7 +213,7 @@ describe("a tail", () => {
       const read: string[] = [];
       const events = tail[Symbol.asyncIterator]();
       for (const contents of turns) {
-        // What this turn publishes comes over another connection than the turn before.
+        // This turn's events arrive over another connection than those of the turn before.
         if (random.below(3) === 0 || contents === turns[0]) proxy.cut();
         const publishing = stele.publishMany(contents.map((content) => ({ topic, content })));
         const cutAt = random.below(20);
@@ -229,7 +229,7 @@ describe("a tail", () => {
     },
   );
 
-  it("goes on after the broker was stopped and killed", async () => {
+  it("continues after the broker was stopped, and after it was killed", async () => {
     const stele = (): Stele => new Stele({ url: world.broker.url });
     await stele().open("restart");
     const tail = stele().subscribe("restart", { reconnectMsMax: 20 });
@@ -284,7 +284,7 @@ describe("a tail", () => {
     }
   });
 
-  it("starts from a place that an earlier tail had", async () => {
+  it("starts from the place of an earlier tail", async () => {
     const stele = new Stele({ url: world.broker.url });
     await stele.open("place");
     await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: "place", content })));

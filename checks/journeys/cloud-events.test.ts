@@ -15,7 +15,7 @@ interface Read {
   readonly data: unknown;
 }
 
-/** So many lines of a tail. */
+/** The first `count` lines of a tail, as text. */
 async function readLines(query: string, count: number): Promise<string> {
   const headers = { accept: "application/x-ndjson" };
   const { body } = await request(`${running().broker.url}/tail?${query}`, { headers });

@@ -12,7 +12,7 @@ import { until } from "../harness/until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const nodeCount = 3;
-/** An anvil that lost its first block may create the same one again by chance, but not this often in a row. */
+/** Restarts in a row. An anvil that lost its first block may make the same one again by chance, but not this often. */
 const restartCount = 4;
 const msPerSecond = 1000;
 const startMs = 90_000;
@@ -48,7 +48,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "has the same chain at every start, with the time of day in its blocks",
+    "has the same chain at every start, with the current time in its blocks",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -71,7 +71,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "keeps running when its nodes end, and restarts them by the commands that it prints",
+    "keeps running when a node ends, and prints a command that restarts the node",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -80,7 +80,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
       await cluster.client(0).open("orders/new");
       const { eventId } = await cluster.client(0).publish("orders/new", "x");
       process.kill(cluster.pidOf("node-1"), "SIGTERM");
-      await until("it reports the end of the node", () => cluster.output.includes("Start it again"));
+      await until("the command reports the end of the node", () => cluster.output.includes("Start it again"));
       // The user's settings must not reach the node.
       const env = { ...process.env, STELE_PORT: "1", STELE_LOG_LEVEL: "none" };
       const node = spawn("sh", ["-c", `exec ${cluster.commandOf("node-1")}`], { env, stdio: "ignore" });
@@ -100,14 +100,14 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
     timeoutMs,
   );
 
-  it("refuses useless flags, and names them", async () => {
+  it("refuses a wrong flag, and names it", async () => {
     await using cluster = RunningCluster.spawn(["--nodes", "none"]);
     expect(await cluster.exited).toBe(2);
     expect(cluster.output).toContain('--nodes: "none"');
   });
 });
 
-/** Returns the eventId after the subscription received it. */
+/** Publishes an event, and returns its eventId when the subscription has received it. */
 async function publishAndWait(client: Client, receiver: Receiver): Promise<string> {
   const { eventId } = await client.publish("orders/new", "x");
   await receiver.waitFor("the subscription received it", () =>
@@ -133,7 +133,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The processes that the command has started. */
+/** A running `npm run cluster`, as its output describes it. */
 class RunningCluster implements AsyncDisposable {
   readonly exited: Promise<number | null>;
   output = "";
@@ -154,14 +154,14 @@ class RunningCluster implements AsyncDisposable {
     return new RunningCluster(flags);
   }
 
-  /** Resolves when it prints that its nodes are ready. */
+  /** Resolves when the command prints that its nodes are ready. */
   static async start(flags: readonly string[]): Promise<RunningCluster> {
     const cluster = new RunningCluster(flags);
     try {
       const isUp = (): boolean => cluster.output.includes("Ctrl-C ends everything");
       const hasEnded = (): boolean => cluster.#child.exitCode !== null;
       await until("the nodes are ready", () => isUp() || hasEnded(), { timeoutMs: startMs });
-      if (!isUp()) throw new Error("it has ended");
+      if (!isUp()) throw new Error("the command has ended");
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
       throw new Error(`${String(error)}:\n${cluster.output}`, { cause: error });
@@ -176,7 +176,7 @@ class RunningCluster implements AsyncDisposable {
     return [...this.output.matchAll(/^ +curl .*'(http:\S+)'$/gm)].map(([, url = ""]) => url);
   }
 
-  /** The addresses of the nodes, as it prints them. */
+  /** The process identifiers of the nodes. */
   get pids(): readonly number[] {
     return [...this.output.matchAll(/^ +node-\d .* process (\d+)$/gm)].map(([, pid]) => Number(pid));
   }
@@ -191,12 +191,12 @@ class RunningCluster implements AsyncDisposable {
     return Number(new RegExp(`^ +${name} .* process (\\d+)$`, "m").exec(this.output)?.[1]);
   }
 
-  /** The command that restarts the node, as it prints it. */
+  /** The command that restarts the node. */
   commandOf(name: string): string {
     return new RegExp(`^ +(sh .*${name}\\.sh.*)$`, "m").exec(this.output)?.[1] ?? "";
   }
 
-  /** Ctrl-C; returns its exit code. */
+  /** Sends Ctrl-C; returns the exit code. */
   stop(): Promise<number | null> {
     this.#child.kill("SIGINT");
     return this.exited;

@@ -41,7 +41,7 @@ describe.runIf(canRunChromium)("the console of a broker with access, two ports a
 
   const operatorsUrl = (): string => /^ {2}Operators +(\S+)$/m.exec(broker.stderr())?.[1] ?? "";
 
-  it("asks for a key once the broker wants one, refuses a wrong one, and keeps the right one in the tab alone", async () => {
+  it("asks for a key if the broker requires one, rejects a wrong key, and keeps the right key only in its tab", async () => {
     const page = await browser.open(`${broker.url}/`);
     expect(page.url()).toBe(`${broker.url}/console/`);
     await giveKey(page, "stele_0000000000000000_wrong");

@@ -12,7 +12,7 @@ import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
 
 const stranger = privateKeyToAccount(devKey(5)).address.toLowerCase();
 
-describe.runIf(canRunChromium)("the console's chain that others write to, and that takes blocks back", () => {
+describe.runIf(canRunChromium)("the console of a chain with other writers and reorgs", () => {
   let folder: TempFolder;
   let anvil: Anvil;
   let broker: BrokerProcess;
@@ -51,7 +51,7 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     await page.context().close();
   });
 
-  it("verifies a proof against a node that the operator names, and says on what that rests", async () => {
+  it("verifies a proof with the block hash of a node that the operator names, and says that it relies on that node", async () => {
     const { eventId } = await client.publish("x/a", "to prove");
     const page = await browser.open(`${broker.url}/console/events/${eventId}/proof`);
     const { host } = new URL(anvil.url);
@@ -66,7 +66,7 @@ describe.runIf(canRunChromium)("the console's chain that others write to, and th
     await page.context().close();
   });
 
-  it("shows a rollback on a line of time, and in words", async () => {
+  it("shows a rollback on a time line, and in words", async () => {
     for (const content of ["1", "2", "3"]) await client.publish("x/a", content);
     const page = await browser.open(`${broker.url}/console/chain`);
     const rollBacks = page.getByRole("region", { name: "Rollbacks" });

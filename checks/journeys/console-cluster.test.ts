@@ -40,11 +40,11 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
     }
   });
 
-  it("takes orders at any node, and each shows the subscription as the others do", async () => {
+  it("accepts orders at any node, and every node shows the same state of the subscription", async () => {
     const receiver = await newReceiver();
     const id = await cluster.client.subscribe({ topic: "flow/#", url: receiver.url });
     const [one, other] = await Promise.all([0, 1].map((index) => openAt(index, `subscriptions/${id}`)));
-    if (one === undefined || other === undefined) throw new Error("there are two");
+    if (one === undefined || other === undefined) throw new Error("no pages");
     await unlock(one);
     await one.getByRole("button", { name: "Pause flow/#" }).click();
     await one.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
@@ -69,7 +69,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
     await other.context().close();
   });
 
-  it("names who follows and who watches, and shows who took over when a node is killed", async () => {
+  it("names the node that follows the chain, and shows which node takes over when that node is killed", async () => {
     const roles = await Promise.all(
       [0, 1, 2].map(async (index) => {
         const page = await openAt(index, "cluster");
@@ -106,7 +106,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
       .waitFor();
   });
 
-  it("has broken no rule of its own policy, thrown no error and called no other server", () => {
+  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });

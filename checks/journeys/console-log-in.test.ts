@@ -17,7 +17,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     await world[Symbol.asyncDispose]();
   });
 
-  it("come back to their view, see what they may do, act after they unlock it, and log out", async () => {
+  it("return to their view, publish after they unlock changes, and log out in every tab", async () => {
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders%2F%23`);
     await dialogOf(page).getByLabel("Key or token").fill("stele_0000000000000000_wrong");
     await dialogOf(page).getByRole("button", { name: "Continue" }).click();
@@ -51,7 +51,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     expect(await views.allTextContents()).toEqual(["Overview", "Tail"]);
   });
 
-  it("find a tab locked once another person has logged in beside it", async () => {
+  it("find a tab locked after another person has logged in in another tab", async () => {
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");
     await page.getByText("acme/clerk", { exact: true }).waitFor();
@@ -72,7 +72,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     await page.getByRole("button", { name: "Unlock changes" }).waitFor();
   });
 
-  it("are asked again when the token has expired while they read a tail, and come back to it", async () => {
+  it("are asked to log in again when their token expires during a tail, and return to the tail", async () => {
     world.provider.tokenSeconds = 12;
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
     await logIn(page, "clerk");
@@ -84,7 +84,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     expect(page.url()).toContain("/console/tail?topic=orders");
   });
 
-  it("read why, if the provider sends them back without a session", async () => {
+  it("read why the broker refuses the provider's token", async () => {
     world.provider.audience = "somebody else";
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");
@@ -121,7 +121,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     expect(await page.evaluate(`fetch("/rest/exist?topic=stolen").then((answer) => answer.text())`)).toBe("false");
   });
 
-  it("find a page that is legible and reachable, in light and dark", async () => {
+  it("get log-in pages without serious axe violations, in light and dark", async () => {
     const log = { name: "log-in", ready: (page: Page) => dialogOf(page).waitFor() };
     expect(await browser.examine(`${world.consoleUrl}/`, log)).toEqual([]);
     const failed = { name: "log-in-failed", ready: (page: Page) => page.getByRole("alert").waitFor() };
@@ -137,7 +137,7 @@ async function logIn(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** At the provider too, so that the next log-in asks for a name. */
+/** Logs out of the console and of the provider, so that the next log-in asks for a name. */
 async function logOut(page: Page): Promise<void> {
   await page.getByRole("link", { name: "Log out" }).click();
   await dialogOf(page).waitFor();

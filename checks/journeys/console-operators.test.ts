@@ -22,7 +22,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
 
   const view = (path: string): string => `${world.broker.url}/console/${path}`;
 
-  /** As a node of the chain says it, not as the proof does. */
+  /** The hash of a block according to the chain, not to a proof. */
   async function hashOf(block: string | undefined): Promise<string> {
     const params = [`0x${Number(block).toString(16)}`, false];
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params });
@@ -83,7 +83,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("gives an order to all that a search finds, after it has counted them", async () => {
+  it("gives an order to all subscriptions that a search finds, after it has shown their number", async () => {
     const receiver = await newReceiver();
     const ids = [];
     for (const topic of ["bills/eu", "bills/#", "bills/+"])
@@ -114,7 +114,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("skips and replays from a place on a time line, each with its count before it is done", async () => {
+  it("skips and replays from a place on a time line, after it has shown the number of events", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
     await world.client.open("line");
     const id = await world.client.subscribe({ topic: "line", url: receiver.url });
@@ -160,7 +160,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("begins a publish with a template, or with a link to a draft, which publishes nothing by itself", async () => {
+  it("fills in a publish from a template, or from a link to a draft, which publishes nothing by itself", async () => {
     const page = await browser.open(view(""));
     const form = page.getByRole("region", { name: "Publish" });
     await form.getByLabel("Template").selectOption("An order");
@@ -188,7 +188,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await other.context().close();
   });
 
-  it("draws the last hour, and says it in words", async () => {
+  it("draws the figures of the last hour, and says them in words", async () => {
     const page = await browser.open(view("figures"));
     await page.getByRole("img", { name: /^Events published: published .*\/s, at most (?!0\/s).*\/s$/ }).waitFor();
     await page.getByRole("img", { name: /^Memory: memory \d+ MiB/ }).waitFor();
@@ -196,7 +196,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("shows the groups and nodes of a cluster, and sessions beside callbacks, by a search", async () => {
+  it("shows the groups and nodes of a cluster, and finds sessions by a search", async () => {
     const tail = await browser.open(view("tail?topic=seen/%23"));
     await tail.getByText(/^Live/).waitFor();
     const page = await browser.open(view("cluster"));
@@ -243,7 +243,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("goes to a view, an event or a topic by the keyboard", async () => {
+  it("opens a view, or a search for a topic, by the keyboard", async () => {
     const page = await browser.open(view(""));
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     await page.keyboard.press("Control+K");
@@ -262,7 +262,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("has nothing that axe finds serious on any of these views", async () => {
+  it("has no serious axe violation on any of these views", async () => {
     const { eventId } = await world.client.publish("bills/eu", "to prove");
     const hash = await hashOf(eventId.split("-")[2]);
     const prove = async (page: Page): Promise<void> => {
@@ -279,12 +279,12 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     expect(await browser.examine(view("subscriptions?prefix=line"), line)).toEqual([]);
   });
 
-  it("has broken no rule of its own policy, thrown no error and called no other server", () => {
+  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });
 
-/** The mark of each link of a proof. */
+/** The badge of each step of a proof. */
 function statesOf(path: ReturnType<Page["locator"]>): Promise<readonly string[]> {
   return path.locator(".badge").allTextContents();
 }

@@ -26,7 +26,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
 
   const view = (path: string): string => `${world.broker.url}/console/${path}`;
 
-  it("greets at the base address of an empty broker, with commands that bring the first event", async () => {
+  it("shows commands that publish the first event, at the base address of an empty broker", async () => {
     const page = await browser.open(world.broker.url);
     expect(page.url()).toBe(view(""));
     await page.getByRole("heading", { name: "Nothing was published yet" }).waitFor();
@@ -128,7 +128,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("shows only events that a filter lets through, and says what is wrong with one", async () => {
+  it("shows only events that match a content filter, and says why the broker refuses a filter", async () => {
     const page = await browser.open(view("tail?topic=filtered"));
     await world.client.open("filtered");
     await page.getByLabel("Content filter").fill('$.n == "1"');
@@ -146,7 +146,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("keeps ten thousand of more events in few rows, and the rows that are read stay in place", async () => {
+  it("keeps the newest 10,000 events in few rendered rows, and the visible rows stay in place", async () => {
     await world.client.open("many");
     const page = await browser.open(view("tail?topic=many"));
     await page.getByText(/^Live/).waitFor();
@@ -168,7 +168,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("pauses and resumes a subscription, each with its count before it is done", async () => {
+  it("pauses and resumes a subscription, after it has shown the number of waiting events", async () => {
     const receiver = await newReceiver();
     await world.client.open("bills/eu");
     const id = await world.client.subscribe({ topic: "bills/#", url: receiver.url });
@@ -227,7 +227,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("has nothing that axe finds serious on any view, light and dark, wide and narrow", async () => {
+  it("has no serious axe violation on any view, light and wide, and dark and narrow", async () => {
     const { eventId } = await world.client.publish("tail/a", '{"order": 7, "paid": true, "lines": [{"sku": "a-1"}]}');
     const views = [
       ["overview", "", "Ready: the broker takes"],
@@ -260,7 +260,7 @@ function expected(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `event ${index + 1}`);
 }
 
-/** The contents in the rows that are rendered. */
+/** The contents in the rendered rows. */
 function rowsOf(page: Page): Promise<readonly string[]> {
   return page.getByRole("group", { name: "Events" }).locator("li .preview").allTextContents();
 }
@@ -278,7 +278,7 @@ function topOf(page: Page): Promise<unknown> {
   return page.evaluate("document.querySelector('.scroller').scrollTop");
 }
 
-/** Text of the first row that is wholly in sight. */
+/** Text of the first row that is wholly visible. */
 async function firstVisible(page: Page): Promise<string | undefined> {
   const list = await page.getByRole("group", { name: "Events" }).boundingBox();
   const rows = await page.getByRole("group", { name: "Events" }).locator("li").all();

@@ -11,7 +11,7 @@ import { embeddedWorld } from "../harness/world.ts";
 const folder = fileURLToPath(new URL("../../deploy", import.meta.url));
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
 
-/** Each instruction with its arguments, on one line. */
+/** The instructions of the Containerfile: name, and arguments on one line. */
 const instructions = read("Containerfile")
   .replaceAll(/^#.*\n/gm, "")
   .replaceAll("\\\n", " ")
@@ -21,7 +21,7 @@ const instructions = read("Containerfile")
 const last = (name: string): string => instructions.findLast(([found]) => found === name)?.[1] ?? "";
 
 describe("the Containerfile", () => {
-  it("builds on exact versions, in stages, and copies instead of adding", () => {
+  it("builds in two stages on exact versions, with COPY instead of ADD", () => {
     const bases = instructions.filter(([name]) => name === "FROM").map(([, base]) => base);
     expect(bases).toHaveLength(2);
     for (const base of bases) expect(base).toMatch(/^\S+:\d+\.\d+\.\d+-[\w-]+( AS \w+)?$/);
@@ -43,7 +43,7 @@ describe("the Containerfile", () => {
 
   const running = useWorld(embeddedWorld);
 
-  it("has a health check that tells a broker that lives from one that does not", async () => {
+  it("has a health check that exits with 0 at a running broker, and with 1 where none listens", async () => {
     const [, check = ""] = /CMD (\[.*\])$/.exec(last("HEALTHCHECK")) ?? [];
     const [, ...args] = JSON.parse(check) as readonly string[]; // Our own file.
     const statusAt = (port: string): number | null =>
@@ -56,7 +56,7 @@ describe("the Containerfile", () => {
   });
 });
 
-it.runIf(findProgram("systemd-analyze") !== undefined)("the unit is one that systemd takes, and hardened", () => {
+it.runIf(findProgram("systemd-analyze") !== undefined)("systemd accepts the unit, and rates it as hardened", () => {
   const unit = join(folder, "stele.service");
   expect(spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
   const { status, stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit], {

@@ -45,12 +45,12 @@ function commandOf(language: string, what: string): string {
 }
 
 /**
- * Ends the group of a program, and so the processes that it started, as soon as its input 3 ends: with the program, by {@link Program.end}, or
- * with this process, however that ends.
+ * Kills the process group of a program when file descriptor 3 closes: when the program exits, when {@link Program.end} is called, or when this
+ * process ends in any way.
  */
 const guard = "(read -r <&3; kill -KILL 0) > /dev/null 2>&1 & exec 3<&-";
 
-/** A program of a language in a group of its own, since some start another process. */
+/** A program in its own process group, because some programs start another process. */
 class Program {
   output = "";
   errors = "";
@@ -61,7 +61,7 @@ class Program {
     const env = { ...process.env, STELE_URL: running().broker.url };
     const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
     const child = spawn("bash", ["-c", `${guard}\n${command}`], { cwd: root, env, detached: true, stdio: [...stdio] });
-    this.#life = child.stdio[3] as Duplex; // A pipe that is no standard one is both.
+    this.#life = child.stdio[3] as Duplex; // Pipes beyond the standard ones are duplex.
     this.#life.on("error", () => {});
     child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
     child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
@@ -69,7 +69,7 @@ class Program {
     child.once("close", (code) => (this.code = code));
   }
 
-  /** Its lines, once there are so many. A first run of Go compiles its library. */
+  /** Waits for `count` lines of output. The timeout is long, because a first run of Go compiles its library. */
   async lines(count: number): Promise<readonly string[]> {
     const whole = (): readonly string[] => this.output.split("\n").slice(0, -1);
     return until(`${count} lines`, () => this.#isFine() && whole().length >= count && whole(), { timeoutMs: 110_000 });
@@ -97,12 +97,12 @@ function start(command: string): Program {
 }
 
 it.each([
-  ["ends", "sleep 1000 & echo $!"],
-  ["is ended", "sleep 1000 & echo $!; wait"],
+  ["exits", "sleep 1000 & echo $!"],
+  ["is ended by the test", "sleep 1000 & echo $!; wait"],
 ])("a program that %s leaves no process behind", async (how, command) => {
   const program = start(command);
   const [pid = ""] = await program.lines(1);
-  if (how === "is ended") program.end();
+  if (how === "is ended by the test") program.end();
   await until("the other process ends", () => !isRunning(Number(pid)));
 });
 
@@ -121,7 +121,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     const compile = commandsOf(name).filter((command) => command.startsWith("npx tsc"));
     for (const command of compile) {
       const program = start(command);
-      await until("it is compiled", () => program.code !== null, { timeoutMs: 60_000 });
+      await until("the compiler ends", () => program.code !== null, { timeoutMs: 60_000 });
       expect({ code: program.code, output: program.output }).toEqual({ code: 0, output: "" });
     }
   });
@@ -142,9 +142,9 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(idsOf(await later.lines(1))).toEqual([third.eventId]);
   });
 
-  it("say why the broker refuses", async () => {
+  it("say why the broker refuses a topic", async () => {
     const program = start(commandOf(name, "publish").replace(topic, "'a#'"));
-    await until("it ends", () => program.code !== null, { timeoutMs: 60_000 });
+    await until("the program ends", () => program.code !== null, { timeoutMs: 60_000 });
     expect(program.code).not.toBe(0);
     expect(program.errors).toMatch(/100106|topic/);
   });
@@ -169,13 +169,13 @@ function idsOf(lines: readonly string[]): readonly (string | undefined)[] {
   return lines.map((line) => line.split(" ")[0]);
 }
 
-/** Headers of a broker, beside another signature. */
+/** Headers as a broker sends them, with a wrong signature before the right one. */
 function sign(text: string, time: number): Readonly<Record<string, string>> {
   const digest = createHmac("sha256", Buffer.from(secret, "base64")).update(`e.${time}.${text}`).digest("base64");
   return { "webhook-id": "e", "webhook-timestamp": String(time), "webhook-signature": `v1,AA== v1,${digest}` };
 }
 
-/** What a receiver answers to a right signature, and to one of another body, an old one and none. */
+/** The statuses of a receiver for a right signature, a signature of another body, an old signature, and none. */
 async function statusesOf(url: string): Promise<readonly number[]> {
   const body = JSON.stringify({
     subscriptionId: "s",

@@ -10,7 +10,7 @@ import { until } from "../harness/until.ts";
 
 const topic = "extensions/all";
 
-/** Names that a protocol has a place of its own for, and one that none has. */
+/** Some protocols carry most of these extensions in fields of their own. */
 const extensions = {
   "svc-note": "a: b",
   "svc-content-type": "text/plain",
@@ -48,7 +48,7 @@ const publishBy: Readonly<Record<string, Publish>> = {
   },
 };
 
-it("every extension comes by its own name, whatever protocol it was published by", async () => {
+it("every extension arrives under its own name, whichever protocol published it", async () => {
   using folder = createTempFolder();
   await using broker = await startBroker({
     dataDir: folder.path,
@@ -82,7 +82,7 @@ it("every extension comes by its own name, whatever protocol it was published by
     expect(found).toEqual(Array.from({ length: count }, () => extensions));
   }
   await until(`${count} events by MQTT`, () => byMqtt.length >= count);
-  // MQTT has a place of its own for what the protocol says itself; see docs/mqtt.md.
+  // MQTT carries some extensions in properties of its own; see docs/mqtt.md.
   const place = { note: "a: b", colour: "blue", contentType: "text/plain", responseTopic: "answers" };
   expect(byMqtt).toEqual(Array.from({ length: count }, () => place));
   await mqtt.endAsync();

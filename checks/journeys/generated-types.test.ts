@@ -28,7 +28,7 @@ async function runModule(path: string, words: readonly string[]) {
   return run(process.execPath, [join(modules, path), ...words], { cwd: folder.path });
 }
 
-/** Compiles a program beside the generated types; answers what the compiler says. */
+/** Compiles a program with the generated types; returns the compiler's messages. */
 async function compile(name: string, code: string): Promise<string> {
   writeFileSync(join(folder.path, `${name}.ts`), code);
   const target = ["--module", "nodenext", "--target", "es2023", "--lib", "es2023,dom", "--types", "node"];

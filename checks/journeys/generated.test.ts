@@ -15,7 +15,7 @@ const python = process.env["CHECKS_PYTHON"] ?? "python3";
 const hasJava = process.env["CHECKS_JAVA"] === "required" || findProgram("java") !== undefined;
 const running = useWorld(embeddedWorld);
 
-/** Each makes the package `stele_client` in the current folder of `openapi.json` there. */
+/** Each generates the package `stele_client` from `openapi.json`, both in the current folder. */
 const generators = [
   {
     name: "openapi-python-client",

@@ -8,7 +8,7 @@ import { embeddedWorld } from "../harness/world.ts";
 const run = promisify(execFile);
 const succeeded = (topic: string) => ({ topic, eventId: expect.any(String), status: "SUCCESS" });
 
-/** What the commands of a page answer, one after another. */
+/** Runs the commands of a page in order, and returns their answers. */
 async function runPage(page: string, url: string): Promise<readonly unknown[]> {
   const text = readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), "utf8");
   const block = /<!-- calls:begin -->\n```sh\n([^]*?)```\n<!-- calls:end -->/.exec(text)?.[1] ?? "";
@@ -22,7 +22,7 @@ async function runPage(page: string, url: string): Promise<readonly unknown[]> {
   return answers;
 }
 
-describe("the pages for those who come from other brokers", () => {
+describe("the pages for users of other brokers", () => {
   const running = useWorld(embeddedWorld);
 
   it.each(["rabbitmq", "kafka"])("docs/from-%s.md has commands that work", async (name) => {

@@ -59,13 +59,13 @@ function namesIn(expression: string): readonly string[] {
   return [...expression.matchAll(/\b(?:stele|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name);
 }
 
-/** Names that the page has at least one series of. */
+/** Names of which /metrics has at least one series. */
 function shown(): ReadonlySet<string> {
   return new Set([...text.matchAll(/^([a-z0-9_]+)[{ ]/gm)].map(([, name = ""]) => name));
 }
 
 describe("/metrics", () => {
-  it("has a name by the conventions for each type", () => {
+  it("ends the names of counters alone in _total, and each help text in a full stop", () => {
     for (const [name, { type, help }] of metrics) {
       expect([name, name.endsWith("_total")]).toEqual([name, type === "counter"]);
       expect([name, help.endsWith(".")]).toEqual([name, true]);
@@ -73,7 +73,7 @@ describe("/metrics", () => {
     expect(text).not.toMatch(/^# TYPE \S+_total gauge$/m);
   });
 
-  it("has series of every label from the start", () => {
+  it("has a series for every value of a label from the start", () => {
     for (const line of [
       'stele_delivery_attempt_duration_seconds_count{outcome="gone"} 0',
       'stele_callback_lookups_total{outcome="timed-out"} 0',
@@ -86,7 +86,7 @@ describe("/metrics", () => {
       expect(text.split("\n")).toContain(line);
     }
     const empty = [...metrics.keys()].filter((name) => !new RegExp(`^${name}(_count)?[{ ]`, "m").test(text));
-    // A round of the search for damage sets these; it may have begun.
+    // A round of the scrub sets these; it may have begun.
     const late = ["stele_scrubbed_block", "stele_chain_scrubbed_block", "stele_scrub_ended_timestamp_seconds"];
     expect(empty.filter((name) => !late.includes(name))).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe("/metrics", () => {
     );
   });
 
-  it.runIf(canRunPromtool)("passes promtool check metrics without a word", () => {
+  it.runIf(canRunPromtool)("passes promtool check metrics without a message", () => {
     expect(execFileSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" })).toBe("");
   });
 });

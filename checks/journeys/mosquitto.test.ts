@@ -34,9 +34,9 @@ function here(line: string): string {
   return line.replace("-p 1883", `-p ${port}`);
 }
 
-/** Runs a line of mosquitto_sub and answers, once its filter is granted, with a promise of all that it prints. */
+/** Runs a line of mosquitto_sub, and waits until its filter is granted. `printed` resolves with all its output. */
 async function startSubscriber(line: string): Promise<{ readonly printed: Promise<string> }> {
-  // With -d the client also prints what it receives, and so when its filter is granted; without stdbuf it would print all of that at its end.
+  // With -d, the client also prints when its filter is granted. Without stdbuf, the output would come only at the client's end.
   const running = run("bash", ["-c", `stdbuf -oL ${here(line)} -d`], { timeout: 30_000 });
   let seen = "";
   running.child.stdout?.on("data", (chunk: string) => {
@@ -46,7 +46,7 @@ async function startSubscriber(line: string): Promise<{ readonly printed: Promis
   return { printed: running.then(({ stdout }) => stdout) };
 }
 
-/** What a subscriber printed of events, without what -d adds. */
+/** The events in a subscriber's output, without the lines that -d adds. */
 function eventsOf(printed: string): readonly string[] {
   return printed.split("\n").filter((line) => line !== "" && !/^(Client|Subscribed)/.test(line));
 }

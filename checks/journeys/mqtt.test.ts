@@ -53,7 +53,7 @@ describe.each([
     transport === "tcp" ? mqttAddressOf(broker) : `${broker.url.replace(/^http/, "ws")}/mqtt`;
   const topic = name.replaceAll(/[^A-Za-z0-9]/g, "-");
 
-  it("reaches callbacks and getEvent, gets what REST publishes, and all see one order", async () => {
+  it("publishes events for callbacks and getEvent, and receives events from REST, all in one order", async () => {
     const client = await connect(address(), { protocolVersion });
     const rest = new Client(broker.url);
     const seen = collect(client, 3);
@@ -106,7 +106,7 @@ it.each([
   await client.endAsync();
 });
 
-it("finds after kill -9 every event that was acknowledged, in order", async () => {
+it("the broker has every acknowledged event after kill -9, in order", async () => {
   const client = await connect(mqttAddressOf(broker), { protocolVersion: 5 });
   client.on("error", () => {});
   const acknowledged: number[] = [];

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const libraries = ["@stele/client", "@stele/eth", "@stele/wire"];
 const canRun = process.env["CHECKS_REGISTRY"] === "required" || hasRegistry();
 
-/** npm takes what the tarballs depend on from its registry. */
+/** Whether npm reaches its registry, from which it installs the dependencies of the tarballs. */
 function hasRegistry(): boolean {
   try {
     execFileSync("npm", ["ping", "--fetch-retries=0", "--fetch-timeout=5000"], { stdio: "ignore" });
@@ -23,7 +23,7 @@ function hasRegistry(): boolean {
   }
 }
 
-/** The programs of a README, in its order. */
+/** The programs in the README of a workspace, in order. */
 function examplesOf(workspace: string): readonly string[] {
   const text = readFileSync(join(root, workspace, "README.md"), "utf8");
   return [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = ""]) => code);
@@ -33,7 +33,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
   const folder = createTempFolder();
   const app = join(folder.path, "app");
   const prefix = join(folder.path, "global");
-  // Neither the user's npm settings nor a folder above this one count.
+  // A new home folder, without the user's settings.
   const env = { PATH: process.env["PATH"] ?? "", HOME: folder.path };
   let broker: PackedBroker;
 
@@ -69,16 +69,16 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     expect(tarballs().toSorted()).toEqual(names.map((name) => `${name}-${version}.tgz`).toSorted());
     for (const name of ["stele", ...libraries]) {
       const text = readFileSync(join(app, "node_modules", name, "package.json"), "utf8");
-      const manifest = JSON.parse(text) as Readonly<Record<string, unknown>>; // Of npm.
+      const manifest = JSON.parse(text) as Readonly<Record<string, unknown>>; // As npm specifies.
       expect(manifest).toMatchObject({ name, version, license: expect.any(String), engines: { node: ">=20.19" } });
       expect(manifest).not.toHaveProperty("private");
       expect(manifest).not.toHaveProperty("scripts");
-      const own = Object.entries((manifest["dependencies"] ?? {}) as Record<string, string>); // Of npm.
+      const own = Object.entries((manifest["dependencies"] ?? {}) as Record<string, string>); // As npm specifies.
       for (const [other, range] of own) if (other.startsWith("@stele/")) expect(range).toBe(version);
     }
   });
 
-  it("have what they run, and neither tests nor sources", async () => {
+  it("contain what they run, but neither tests nor sources", async () => {
     for (const name of ["stele", ...libraries]) {
       const files = readdirSync(join(app, "node_modules", name), { recursive: true }).map(String);
       expect(files).toContain("README.md");
@@ -113,7 +113,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
       runStele(args, { program: [join(prefix, "bin", "stele")], env: { ...env, STELE_URL: broker.url } });
     const published = await stele("pub", "orders/new", '{"order":1}', "--open", "-o", "ndjson");
     expect(published).toMatchObject({ code: 0, stderr: "" });
-    const { eventId } = JSON.parse(published.stdout) as { eventId: string }; // As docs/cli.md has it.
+    const { eventId } = JSON.parse(published.stdout) as { eventId: string }; // As docs/cli.md describes.
     const tailed = await stele("tail", "orders/#", "--after", "OFFSET_FIRST", "-n", "1", "-o", "ndjson");
     expect(JSON.parse(tailed.stdout)).toMatchObject({ eventId, topic: "orders/new" });
     const verified = await stele("verify", eventId, "--broker", broker.url, "--remember");
@@ -152,7 +152,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     expect(stdout).toBe("");
   });
 
-  it("have types and modules of @stele/client that agree, says Are The Types Wrong", async () => {
+  it("pass Are The Types Wrong for each entry of @stele/client", async () => {
     const tarball = tarballOf("stele-client-");
     const attw = join(root, "node_modules", "@arethetypeswrong", "cli", "dist", "index.js");
     // Its exit code is 1 for a problem. All packages are ESM only.

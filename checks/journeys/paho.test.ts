@@ -43,7 +43,7 @@ describe.runIf(canRun).each([4, 5] as const)("Paho for Python, protocol level %d
     expect((await rest.state(`${topic}/a`)).sequenceNumber).toBe(4);
   });
 
-  it("gets what a topic retains", async () => {
+  it("gets the retained message of a topic", async () => {
     const topic = `paho-retained/${version}`;
     const client = startPaho(version);
     client.do("connect");

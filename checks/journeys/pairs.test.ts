@@ -17,24 +17,25 @@ interface Seen {
 }
 
 interface Consumer extends AsyncDisposable {
-  /** Waits for the first events. */
+  /** Waits for the first `count` events. */
   take(count: number): Promise<readonly Seen[]>;
 }
 
-/** A way to publish, and what it can carry. REST takes text alone. */
+/** A way to publish. */
 interface Door {
   readonly name: string;
+  /** The contents that it can carry. REST carries only text. */
   readonly takes: readonly Buffer[];
-  /** Answers the eventId where the door does. */
+  /** Returns the eventId if the door answers with it. */
   readonly publish: (content: Buffer) => Promise<string | undefined>;
 }
 
 const text = Buffer.from("größer \u{1F642}\0\r\n:\\");
-/** Every byte there is, which is no UTF-8. */
+/** Every value of a byte, in an order that is not valid UTF-8. */
 const binary = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 
 const env = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
-const title = "an event published by any door comes by every door, with the same bytes, eventId and order";
+const title = "an event published by any door arrives by every door, with the same bytes, eventId and order";
 const topic = "pairs/all";
 
 it(title, async () => {
@@ -118,7 +119,7 @@ async function consumeByStomp(broker: BrokerProcess): Promise<Consumer> {
   };
 }
 
-/** Publishes by each door in turn, and returns what consumers must see; an eventId may be any where the door answers none. */
+/** Publishes by each door in turn, and returns what consumers must see. Any eventId matches if the door does not answer with one. */
 async function publishByAll(brokerOf: (door: number) => BrokerProcess): Promise<readonly Seen[]> {
   await using rest = new Client(brokerOf(0).url);
   await using rpc = new Client(brokerOf(1).url);
@@ -155,7 +156,7 @@ async function publishByRest({ http }: Client, content: Buffer): Promise<string>
   return (answer.json() as { readonly eventId: string }).eventId;
 }
 
-/** Its acknowledgement has no place for the eventId. */
+/** Returns no eventId, because MQTT's acknowledgement has no room for it. */
 async function publishByMqtt(mqtt: MqttClient, content: Buffer): Promise<undefined> {
   await mqtt.publishAsync(topic, content, { qos: 1 });
 }

@@ -74,7 +74,7 @@ describe("docs/proofs.md", () => {
 describe("notifications with the place of their event", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
-  it("lead to the root on the chain, while getEvent returns the event as published", async () => {
+  it("contain a proof that leads to the root on the chain, while getEvent returns the event as published", async () => {
     const { client, broker } = running();
     await using receiver = await startReceiver();
     await client.open("place");
@@ -95,7 +95,7 @@ describe("notifications with the place of their event", () => {
         "svc-proof": proof = "",
         ...own
       } = extensions;
-      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // The chain checked it.
+      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // No other text has a receipt.
       expect({ block, publisher }).toEqual({ block: String(blockNumber), publisher: from });
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
       expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
@@ -147,7 +147,7 @@ describe("a broker on another chain", () => {
     }
   });
 
-  it("proves all of them in one program, and none under the hash of another block", async () => {
+  it("proves all of its events in one program, and none under the hash of another block", async () => {
     for (const eventId of eventIds) {
       const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
       const proof = answer.json();

@@ -12,7 +12,7 @@ const python = process.env["CHECKS_PYTHON"] ?? "python3";
 const hasPython = process.env["CHECKS_PYTHON"] !== undefined || findProgram(python) !== undefined;
 const running = useWorld(embeddedWorld);
 
-/** A receiver of the documentation in a process of its own. */
+/** A receiver of docs/receivers, in a separate process. */
 class Example {
   output = "";
   readonly #child: ChildProcess;
@@ -93,7 +93,7 @@ describe.each(commands.filter(({ isThere }) => isThere))("the receiver in $name"
     await client.publish(`${topic}/wrong`, "x");
     const attempts = async (): Promise<readonly { reason?: string }[]> => {
       const answer = await client.http.send({ method: "GET", path: `/admin/v1/subscriptions/${id}` });
-      return (answer.json() as { attempts: readonly { reason?: string }[] }).attempts; // As the gateway's own test holds.
+      return (answer.json() as { attempts: readonly { reason?: string }[] }).attempts; // A test of the gateway checks the shape.
     };
     await until("an attempt fails", async () => (await attempts()).length > 0);
     expect(JSON.stringify(await attempts())).toContain("401");

@@ -32,13 +32,13 @@ it.each([
   expect(stderr).toContain(`npm took ${flag} for a flag of its own. Write two dashes`);
 });
 
-it.runIf(process.platform === "linux")("says how many open files it needs where it may not open enough", async () => {
+it.runIf(process.platform === "linux")("says how many open files it needs if its limit is too low", async () => {
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
   expect(code).toBe(2);
 });
 
-/** Another loopback address than that of all other tests, so that no other broker has its default ports. */
+/** A loopback address that no other test uses, so that no other broker listens at its default ports. */
 const host = "127.0.61.13";
 
 it.runIf(process.platform === "linux")("serves STOMP at port 61613 by default, and says so in the banner", async () => {

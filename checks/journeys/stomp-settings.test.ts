@@ -42,7 +42,7 @@ it("serves a WebSocket client that offers no subprotocol", async () => {
 });
 
 describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
-  it("sends a RECEIPT for SUBSCRIBE and UNSUBSCRIBE that nobody asked for, with stompImplicitReceipts", async () => {
+  it("with stompImplicitReceipts, sends a RECEIPT for SUBSCRIBE and UNSUBSCRIBE that did not ask for one", async () => {
     const context = createContext(transport);
     const peer = await context.connect();
     peer.send("SUBSCRIBE", { id: "mine", destination: context.topic });
@@ -52,7 +52,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     context.close();
   });
 
-  it("refuses a SEND to a topic that nobody opened, with stompAutoOpen off, and closes", async () => {
+  it("with stompAutoOpen off, refuses a SEND to a topic that nobody opened, and closes", async () => {
     const context = createContext(transport);
     await running().client.open(context.topic);
     await context.publish("to an open topic");
@@ -61,12 +61,12 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     context.close();
   });
 
-  it("keeps a client that sends its heart-beats, and ends it when they stop", async () => {
+  it("keeps a client connected while it sends heart-beats, and disconnects it when they stop", async () => {
     const context = createContext(transport);
     const peer = await context.open();
     peer.send("CONNECT", { ...hello, "heart-beat": `${heartBeatMs},${heartBeatMs}` });
     await peer.next("CONNECTED");
-    // Three intervals: a silent client is ended after two.
+    // Three intervals: the broker disconnects a silent client after two.
     for (let count = 1; count <= 3; count += 1) {
       await until(`${count} heart-beats of the broker`, () => peer.reader.beats >= count);
       peer.sendBytes("\n");

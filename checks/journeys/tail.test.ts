@@ -16,13 +16,13 @@ const commandsOf = (text: string): readonly string[] =>
   [...text.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = ""]) => block.trim().split("\n"));
 const hasTools = ["bash", "curl"].every((tool) => findProgram(tool) !== undefined);
 
-/** A shell line that runs until its output has come. */
+/** A shell line that runs until the test disposes of it. */
 class Running implements Disposable {
   readonly #child: ChildProcess;
   output = "";
 
   constructor(command: string) {
-    // In a group of its own, so that curl ends with it.
+    // In its own process group, so that curl ends with it.
     this.#child = spawn("bash", ["-c", command], { stdio: ["ignore", "pipe", "inherit"], detached: true });
     this.#child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
   }
@@ -44,17 +44,17 @@ describe.runIf(hasTools)("curl (needs bash and curl)", () => {
 
   const here = (command: string): string => command.replaceAll(address, world.broker.url);
 
-  it("shows the events of the README's line", async () => {
+  it("shows events with the command of the README", async () => {
     const [command = ""] = commandsOf(readme).filter((line) => line.includes("/tail"));
     using running = new Running(here(command));
     await until("the event is shown", () => running.output.includes(`\nid: ${eventId}\ndata: {"topic":"orders/new"`));
   });
 
-  it("shows new events of the other lines of docs/tail.md", async () => {
+  it("shows new events that match a filter with the command of docs/tail.md", async () => {
     const commands = commandsOf(manual).filter((line) => !line.includes("OFFSET_FIRST") && !line.includes("jq"));
     expect(commands).toHaveLength(1);
     using running = new Running(here(commands[0] ?? ""));
-    await until("it has begun", () => running.output.includes("id: @"));
+    await until("the tail has begun", () => running.output.includes("id: @"));
     await world.client.publish("orders/new", '{"status":"open"}');
     const paid = await world.client.publish("orders/new", '{"status":"paid"}');
     await until("the event is shown", () => running.output.includes(paid.eventId));
@@ -69,12 +69,12 @@ describe.runIf(hasTools)("curl (needs bash and curl)", () => {
   });
 });
 
-it("ends with an event when the broker stops, and goes on after its restart", async () => {
+it("a tail gets the event `end` when the broker stops, and continues after its restart", async () => {
   await using world = await embeddedWorld.start();
   await world.client.open("a");
   const tail = new TailClient("topic=a");
   const ended = tail.read(world.broker.url, () => true);
-  await until("it has begun", () => tail.lastId !== undefined);
+  await until("the tail has begun", () => tail.lastId !== undefined);
   await world.client.publish("a", "1");
   expect((await world.stop()).code).toBe(0);
   await ended;
@@ -115,7 +115,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     await pages[Symbol.asyncDispose]();
   });
 
-  it("the page of docs/tail.md shows events by EventSource, also of a broker that was away", async () => {
+  it("the page of docs/tail.md shows events by EventSource, without a gap over a restart of the broker", async () => {
     const html = documented.replace("/tail", `${world.broker.url}/tail`);
     page = await browser.newPage();
     const begun = page.waitForResponse((response) => response.url().includes("/tail"));
@@ -142,8 +142,8 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
   it("refuses a page whose origin is not allowed", async () => {
     await using closed = await embeddedWorld.start();
     page = await browser.newPage();
-    const told = page.waitForEvent("console", (message) => message.text().includes("/tail"));
+    const reported = page.waitForEvent("console", (message) => message.text().includes("/tail"));
     await page.goto(pages.add("/closed.html", documented.replace("/tail", `${closed.broker.url}/tail`)));
-    expect((await told).text()).toContain("blocked by CORS policy");
+    expect((await reported).text()).toContain("blocked by CORS policy");
   });
 });

@@ -13,7 +13,7 @@ import { until } from "../harness/until.ts";
 const preload = new URL("tracing/tracing.mjs", import.meta.url);
 const logLine = "spans go to the OpenTelemetry SDK";
 
-/** As OTLP has it, in JSON. */
+/** A span in OTLP's JSON encoding. */
 interface OtlpSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -25,7 +25,7 @@ interface OtlpSpan {
   readonly status: { readonly code?: number; readonly message?: string };
 }
 
-/** Takes spans as an OpenTelemetry collector does. */
+/** Receives spans like an OpenTelemetry collector. */
 class Collector implements AsyncDisposable {
   readonly spans: OtlpSpan[] = [];
   readonly #server = createServer((request, response) => void this.#take(request, response));
@@ -36,7 +36,7 @@ class Collector implements AsyncDisposable {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { resourceSpans } = (await json(request)) as { resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[] }; // The same.
+    const { resourceSpans } = (await json(request)) as { resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[] }; // As OTLP specifies.
     this.spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
     response.setHeader("content-type", "application/json").end("{}");
   }
@@ -84,7 +84,7 @@ interface Publication {
   readonly isSampled?: boolean;
 }
 
-/** A publish in a trace of its own. */
+/** Publishes an event in a new trace. */
 async function publish({ number, topic = "traced", isSampled = true }: Publication) {
   const traceId = `0af7651916cd43dd8448eb211c8031${number}`;
   await using http = new HttpClient(broker.url);
@@ -94,13 +94,13 @@ async function publish({ number, topic = "traced", isSampled = true }: Publicati
     headers: { "content-type": "application/json", traceparent: `00-${traceId}-${parentId}-${flagsOf(isSampled)}` },
     body: JSON.stringify({ topic, content: "very private", extensions: { "svc-note": "very private too" } }),
   });
-  return { traceId, answer: answer.json() as { eventId: string } }; // As REST has it.
+  return { traceId, answer: answer.json() as { eventId: string } }; // As docs/rest.md describes.
 }
 
 async function subscribe(topic: string, parameters = ""): Promise<string> {
   const url = encodeURIComponent(`${receiver.url}/private-path?token=private-token`);
   const query = `topic=${topic}&url=${url}&secret=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0${parameters}`;
-  return (await (await fetch(`${broker.url}/rest/subscribe?${query}`)).json()) as string; // The same.
+  return (await (await fetch(`${broker.url}/rest/subscribe?${query}`)).json()) as string; // As docs/rest.md describes.
 }
 
 function attributesOf({ attributes }: OtlpSpan): Readonly<Record<string, unknown>> {
@@ -115,7 +115,7 @@ function attributesOf({ attributes }: OtlpSpan): Readonly<Record<string, unknown
 const named = (spans: readonly OtlpSpan[], name: string): readonly OtlpSpan[] =>
   spans.filter((span) => span.name === name);
 
-it("an event has one trace from its publisher over commit and each attempt to its receiver, and nothing private is in it", async () => {
+it("one trace covers an event's publish, commit and each attempt to deliver it, and contains nothing private", async () => {
   const id = await subscribe("traced");
   receiver.setBehaviour((attempt, response) => {
     attempt.isAccepted = receiver.attempts.length > 1;
@@ -157,7 +157,7 @@ it("an event has one trace from its publisher over commit and each attempt to it
   await fetch(`${broker.url}/rest/unSubscribe?subscriptionId=${id}`);
 });
 
-it("a publish that is refused ends its span with the code, and nothing is shown of a trace that is not sampled", async () => {
+it("a refused publish ends its span with the code, and a trace that is not sampled exports no span", async () => {
   const unsampled = await publish({ number: 20, isSampled: false });
   const { traceId } = await publish({ number: 21, topic: "no/such" });
   const [refused] = await collector.until(traceId, 1);
@@ -166,7 +166,7 @@ it("a publish that is refused ends its span with the code, and nothing is shown 
   expect(collector.of(unsampled.traceId)).toEqual([]);
 });
 
-it("an attempt at a batch is a trace of its own, with links to those of its events", async () => {
+it("an attempt to deliver a batch has its own trace, with links to the traces of its events", async () => {
   await fetch(`${broker.url}/rest/open?topic=batched`);
   const id = await subscribe("batched", "&batch=2&batchMs=10000");
   receiver.setBehaviour((attempt, response) => {
@@ -185,7 +185,7 @@ it("an attempt at a batch is a trace of its own, with links to those of its even
   });
 });
 
-it("the broker says that it found the SDK, and the page on monitoring has what the host loads", () => {
+it("the broker logs that it found the SDK, and docs/monitoring.md has the module that the test preloads", () => {
   expect(broker.stdout()).toContain(logLine);
   const page = readFileSync(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
   expect(page).toContain(readFileSync(fileURLToPath(preload), "utf8"));

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { startBroker } from "../harness/broker-process.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
-/** What was put into the folder by the broker of that version. */
+/** What the broker of that version put into the folder. */
 interface Expected {
   readonly key: string;
   readonly events: readonly { readonly eventId: string; readonly content: string }[];
@@ -32,7 +32,7 @@ it.each(versions)("opens a data folder of version %s with every event, subscript
   expect(await Promise.all(events)).toEqual(expected.events);
   const { items } = (await ask("/admin/v1/subscriptions", operatorsUrl)) as {
     readonly items: readonly { readonly id: string }[];
-  }; // As docs/admin.md has it.
+  }; // As docs/admin.md describes.
   expect(byId(items)).toMatchObject(byId(expected.subscriptions));
   expect(await ask("/rest/state?topic=orders/new")).toMatchObject({ sequenceNumber: 3 });
   expect(await ask("/rest/publish?topic=orders/new&content=later")).toMatchObject({ status: "SUCCESS" });

@@ -14,7 +14,7 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const contents = ['{"n":1}', "grüße \u{1F642}\r\n", "3"];
 let topics = 0;
 
-/** What a handler was given. */
+/** Options for a handler, and what the handler passed to them. */
 class Seen {
   readonly events: ReceivedEvent[] = [];
   readonly kinds = new Set<Webhook["kind"]>();
@@ -49,7 +49,7 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     ["JsonRPC callbacks", "subscribeByRpc", {}, "event"],
     ["batches", "subscribe", { batch: 3, batchMs: 60_000 }, "batch"],
     ["JsonRPC batches", "subscribeByRpc", { batch: 3, batchMs: 60_000 }, "batch"],
-  ] as const)("takes %s of a broker", async (...[, call, params, kind]) => {
+  ] as const)("receives %s from a broker", async (...[, call, params, kind]) => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const topic = await createTopic();
@@ -58,14 +58,14 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     await until("all events came", async () => seen.events.length >= contents.length);
     expect(seen.texts()).toEqual(contents);
     expect([...seen.kinds]).toEqual([kind]);
-    // The broker knows that they were accepted: it has nothing left.
+    // The broker counts them as accepted: no event is pending.
     await until("all were accepted", async () => (await client.findSubscription(id))?.notifyingEventCount === "0");
     expect(await orderOf(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
     expect(seen.errors).toEqual([]);
     await client.unSubscribe(id);
   });
 
-  it("refuses what is not signed, and another method", async () => {
+  it("refuses a wrong signature, and another method", async () => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = {
@@ -85,7 +85,7 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     expect(seen.events).toEqual([]);
   });
 
-  it("refuses a body that is too long, and goes on", async () => {
+  it("refuses a body that is too long, and still answers the next request", async () => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = { "content-type": "application/json" };
@@ -94,7 +94,7 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     expect((await fetch(server.url, { method: "POST", headers, body: "{}" })).status).toBe(401);
   });
 
-  it.runIf(serveParsed !== undefined)("says so if the body was parsed before it", async () => {
+  it.runIf(serveParsed !== undefined)("reports a body that was parsed before it", async () => {
     const seen = new Seen();
     await using server = await (serveParsed ?? serve)(seen.options);
     const headers = { "content-type": "application/json" };
@@ -105,7 +105,7 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
   });
 });
 
-it("a handler verifies Ed25519 by the public key of the broker's secret", async () => {
+it("a handler verifies Ed25519 signatures with the public key of the subscription's secret", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const [seed, raw] = [
     privateKey.export({ format: "der", type: "pkcs8" }),

@@ -7,10 +7,10 @@ import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts
 import { orderOf } from "./webhooks/order-of.ts";
 import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
-/** How many events the publisher is ahead of the slowest receiver, at most. */
+/** Most events by which the publisher may be ahead of the slowest receiver. */
 const aheadMax = 40;
 const topicCount = 4;
-/** Requests that each subscription gets between the steps of a rotation, at least. */
+/** Least number of requests that each subscription gets between two steps of a rotation. */
 const requestsBetween = 20;
 
 const shapes = [
@@ -31,7 +31,7 @@ afterAll(() => {
   for (const receiver of receivers) receiver[Symbol.dispose]();
 });
 
-it("receivers that change their secrets during rotations under load refuse nothing and lose nothing", async () => {
+it("receivers refuse and lose no event while secrets rotate under load", async () => {
   const { client } = running();
   const load = new Load(client);
   await load.open();
@@ -45,7 +45,7 @@ it("receivers that change their secrets during rotations under load refuse nothi
   }
 });
 
-/** A receiver with a subscription for each shape, all of one secret. */
+/** A receiver with a subscription for each shape. All its subscriptions have the same secret. */
 class Party {
   readonly receiver: WebhookReceiver;
   readonly #client: Client;
@@ -66,7 +66,7 @@ class Party {
     return party;
   }
 
-  /** The receiver changes its key after the broker has changed the secret, while both sign. */
+  /** Changes the subscriptions' secret, and then the receiver's key while the broker signs with both secrets. */
   async rotate(round: number): Promise<void> {
     const { secret, key } = this.#next(round);
     await this.#see("requests before the rotation", 1);
@@ -81,7 +81,7 @@ class Party {
     return (kinds[round % kinds.length] ?? createSymmetric)();
   }
 
-  /** Waits until each subscription has got more requests with at least so many signatures. */
+  /** Waits until each subscription has got enough new requests with at least this many signatures. */
   async #see(what: string, signatures: number): Promise<void> {
     const { receiver } = this;
     const from = receiver.requests.length;
@@ -94,7 +94,7 @@ class Party {
   }
 }
 
-/** Publishes to several topics at once, as fast as the receivers take it. */
+/** Publishes to several topics at once, as fast as the receivers accept events. */
 class Load {
   /** Identifiers of events by topic, in order. */
   readonly published: string[][] = Array.from({ length: topicCount }, () => []);
@@ -121,7 +121,7 @@ class Load {
     await until("every receiver has everything", () => this.#ahead === 0);
   }
 
-  /** Identifiers by topic. */
+  /** Identifiers of these events by topic, in order. */
   byTopic(events: readonly { readonly id: string; readonly topic: string }[]): readonly (readonly string[])[] {
     return this.published.map((_, topic) =>
       events.filter((event) => event.topic === nameOf(topic)).map(({ id }) => id),

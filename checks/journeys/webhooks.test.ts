@@ -15,9 +15,9 @@ interface Form {
   readonly params: Params;
   /** Content type of each request. */
   readonly types: readonly string[];
-  /** What the receiver understands. */
+  /** Kind of each request, as the receiver reads it. */
   readonly kind: string;
-  /** Events of each request. */
+  /** Number of events in each request. */
   readonly sizes: readonly number[];
 }
 
@@ -84,9 +84,9 @@ for (const language of languages) {
       it.each(forms)("verify and read $name", (form) => checkForm(form, receiver(), create()));
     });
 
-    it("read binary CloudEvents, which no secret signs", () => checkForm(binary, receiver()));
+    it("read binary CloudEvents, which are not signed", () => checkForm(binary, receiver()));
 
-    it("refuse what another secret signs", async () => {
+    it("refuse a callback that another secret signed", async () => {
       const { client } = running();
       const hook = toHook();
       await receiver().verifyWith(createSymmetric().key);
@@ -118,7 +118,7 @@ it("callbacks verify with the secret that the broker generated for a subscribe c
   expect(await verifyWebhook(body, headers, secret)).toMatchObject({ kind: "event", events: [{ topic }] });
 });
 
-/** Delivers three events that were published before, then a test event. */
+/** Subscribes to three published events, checks the requests, and then sends a test event. */
 async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Promise<void> {
   const { client }: RunningWorld = running();
   await receiver.verifyWith(keys?.key ?? null);
@@ -148,7 +148,7 @@ async function publishContents(topic: string): Promise<readonly SeenEvent[]> {
   return published;
 }
 
-/** A topic and a path of their own. */
+/** A new topic and a new path. */
 function toHook(): { readonly topic: string; readonly path: string } {
   hooks += 1;
   return { topic: `webhooks/a 50% b/${hooks}`, path: `hook-${hooks}` };

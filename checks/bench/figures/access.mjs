@@ -9,16 +9,16 @@ import { manyOf, repeat, shortDurations } from "./access/rounds.mjs";
 import { measureWrongLogIns } from "./access/wrong-log-ins.mjs";
 
 const connections = 64;
-/** Connections of the tenant whose latency is measured beside the greedy one. */
+/** Connections of the tenant whose latency is measured while the greedy tenant publishes. */
 const quietConnections = 4;
 const greedyConnections = 100;
-/** Few, because what it may publish takes time from others as anybody's publishes do. */
+/** Low, because the publishes within the quota slow others down as anybody's publishes do. Only the refused ones should cost nothing. */
 const greedyPublishesPerSecond = 50;
-const besideGreedy = `a tenant beside one of ${greedyConnections} connections over its quota of ${greedyPublishesPerSecond} publishes a second`;
+const besideGreedy = `a tenant, while another one of ${greedyConnections} connections exceeds its quota of ${greedyPublishesPerSecond} publishes a second`;
 const issuer = "https://issuer.example";
 const roles = { member: [{ actions: ["open", "publish", "read"] }] };
 
-/** What access costs, and what a greedy tenant and wrong log-ins cost others. */
+/** What access control costs, and what a greedy tenant and wrong log-ins cost others. */
 export const access = {
   name: "access",
   async measure(context) {
@@ -32,7 +32,7 @@ export const access = {
       servers.push(open);
       const guarded = await startGuardedBroker({ main: context.main, dataDir: folders[1], access: settings });
       servers.push(guarded.server);
-      // A store that has more events takes longer for each, so every credential has a broker of its own.
+      // A fuller store takes longer for each event, so the broker for each kind of credential has its own store.
       const { server: tokens } = await startGuardedBroker({
         main: context.main,
         dataDir: folders[2],
@@ -41,10 +41,10 @@ export const access = {
       servers.push(tokens);
       const key = await guarded.create("--principal", "quiet", "--role", "member");
       const greedyKey = await guarded.create("--principal", "p", "--tenant", "greedy", "--role", "member");
-      await waitFor("the keys count", () => opens(guarded.server, key));
-      await waitFor("the keys count", () => opens(guarded.server, greedyKey));
+      await waitFor("the broker accepts the quiet tenant's key", () => opens(guarded.server, key));
+      await waitFor("the broker accepts the greedy tenant's key", () => opens(guarded.server, greedyKey));
       const token = credentialOf("quiet");
-      await waitFor("the token counts", () => opens(tokens, token));
+      await waitFor("the broker accepts the token", () => opens(tokens, token));
       const parties = { open, guarded: guarded.server, tokens, key, token, greedyKey };
       return [
         ...(await measureCost(context, parties)),
@@ -59,8 +59,8 @@ export const access = {
 };
 
 /**
- * The same load without access, with a key and with a token, one after another; another one goes first in each round. The machine's speed changes by more
- * within a minute than access may cost, so the rounds are short and many.
+ * Runs the same load without access, with a key and with a token, one after another, and starts each round with the next one. The rounds are short and
+ * many, because the machine's speed varies more within a minute than the allowed cost of access.
  */
 async function measureCost(context, { open, guarded, tokens, key, token }) {
   const plan = { connections, ...shortDurations };
@@ -80,25 +80,25 @@ async function measureCost(context, { open, guarded, tokens, key, token }) {
   return [
     { name: name("rate without access"), unit: "events/s", values: rounds.map(({ none }) => none.eventsPerSecond) },
     {
-      name: name("rate with a key, of that without"),
+      name: name("rate with a key, as a share of that without access"),
       unit: "",
       values: ratio("key", "eventsPerSecond"),
       atLeast: 0.95,
     },
     {
-      name: name("rate with a token, of that without"),
+      name: name("rate with a token, as a share of that without access"),
       unit: "",
       values: ratio("token", "eventsPerSecond"),
       atLeast: 0.9,
     },
     {
-      name: name("processor time with a key, of that without"),
+      name: name("processor time with a key, as a share of that without access"),
       unit: "",
       values: ratio("key", "serverCpuUsPerEvent"),
       below: 1.05,
     },
     {
-      name: name("processor time with a token, of that without"),
+      name: name("processor time with a token, as a share of that without access"),
       unit: "",
       values: ratio("token", "serverCpuUsPerEvent"),
       below: 1.1,
@@ -106,7 +106,7 @@ async function measureCost(context, { open, guarded, tokens, key, token }) {
   ].map(toFigure);
 }
 
-/** One tenant alone, then beside another that publishes over 100 connections as fast as it is answered. */
+/** Loads the broker as one tenant alone, then together with a tenant that publishes over 100 connections without a pause. */
 async function measureGreed(context, { guarded, key, greedyKey }) {
   const plan = { connections: quietConnections, ...context.durations };
   const quiet = () => publishLoad(guarded, { ...plan, credential: key });
@@ -120,18 +120,18 @@ async function measureGreed(context, { guarded, key, greedyKey }) {
   return [
     { name: `${besideGreedy}: median alone`, unit: "ms", values: rounds.map(({ alone }) => alone.p50Ms) },
     {
-      name: `${besideGreedy}: median, of that alone`,
+      name: `${besideGreedy}: median, as a share of that alone`,
       unit: "",
       values: rounds.map(({ alone, beside }) => beside.p50Ms / alone.p50Ms),
       below: 1.2,
     },
     {
-      name: `${besideGreedy}: p99, of that alone`,
+      name: `${besideGreedy}: p99, as a share of that alone`,
       unit: "",
       values: rounds.map(({ alone, beside }) => beside.p99Ms / alone.p99Ms),
     },
     {
-      name: `${besideGreedy}: publishes of the other, of its quota`,
+      name: `${besideGreedy}: publishes of the other, as a share of its quota`,
       unit: "",
       values: rounds.map(({ held }) => held.eventsPerSecond / greedyPublishesPerSecond),
       below: 1.05,
@@ -144,7 +144,7 @@ async function measureGreed(context, { guarded, key, greedyKey }) {
   ].map(toFigure);
 }
 
-/** An issuer of tokens whose keys are in a file. */
+/** An issuer of tokens, whose public key the broker reads from the file `keys`. */
 function createIssuer(keys) {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   writeFileSync(keys, JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "one", use: "sig" }] }));
@@ -158,12 +158,12 @@ function createIssuer(keys) {
   return { credentialOf, config };
 }
 
-/** A part of a token. */
+/** Encodes a part of a JSON Web Token. */
 function toPart(value) {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
 }
 
-/** Whether a credential counts by now; then the topic is open. */
+/** Opens the topic; returns whether the broker accepted the credential. */
 async function opens({ port }, credential) {
   const headers = { authorization: `Bearer ${credential}` };
   const response = await fetch(`http://127.0.0.1:${port}/rest/open?topic=${topic}`, { headers });

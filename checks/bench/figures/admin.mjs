@@ -11,7 +11,7 @@ const historySubscriptions = 1_000_000;
 const mebibyte = 2 ** 20;
 const fillScript = fileURLToPath(new URL("../../../tools/fill-subscriptions.mjs", import.meta.url));
 
-/** Searches that find a page, one, and nothing. */
+/** Query strings of searches that find a page, one subscription, or nothing. */
 const searches = {
   "first page": "limit=50",
   "by host": "host=127.0.0.1:65535",
@@ -21,7 +21,7 @@ const searches = {
   "by lag": "lagMin=1&limit=50",
 };
 
-/** Memory of the attempts of a million subscriptions, beside what their history states, and the time that each takes. */
+/** Memory for the attempts of a million subscriptions, with the bound that the history states as the target, and the time to record an attempt. */
 function measureHistory() {
   const order = ["--expose-gc", historyScript, String(historySubscriptions)];
   const { status, stdout, stderr } = spawnSync(process.execPath, order, { encoding: "utf8" });
@@ -39,7 +39,7 @@ function measureHistory() {
   ]);
 }
 
-/** Searches of operators among many subscriptions. */
+/** Operators' searches among many subscriptions. */
 export const admin = {
   name: "admin",
   async measure(context) {
@@ -47,8 +47,9 @@ export const admin = {
     try {
       await (await startBroker({ main: context.main, dataDir })).stop();
       const order = [fillScript, dataDir, String(subscriptions), "http://127.0.0.1:65535", topic];
-      if (spawnSync(process.execPath, order, { stdio: "inherit" }).status !== 0) throw new Error("not filled");
-      // Nothing is delivered: the searches are measured, not the start.
+      if (spawnSync(process.execPath, order, { stdio: "inherit" }).status !== 0)
+        throw new Error("adding the subscriptions failed");
+      // Deliveries are paused, because their start would slow the searches down.
       const broker = await startBroker({ main: context.main, dataDir, settings: { STELE_DELIVERIES: "paused" } });
       try {
         return [...(await measureSearches(context, broker.port)), ...measureHistory()];

@@ -10,14 +10,14 @@ import { contentOf } from "../load/request.mjs";
 const subscriptions = 50;
 const notificationsPerSecondMin = 1500;
 const residentMbMax = 400;
-/** Events published and not yet notified to all: enough to keep every subscription busy. */
+/** Published events that some subscription has not received: enough to keep every subscription busy. */
 const outstandingMax = 500;
 const chunkEvents = 50;
 const drainTimeoutMs = 60_000;
 const pollMs = 20;
 const receiverScript = fileURLToPath(new URL("../callback-receiver.mjs", import.meta.url));
 
-/** 50 subscriptions on one topic, notified as fast as they take it. */
+/** 50 subscriptions to one topic, notified as fast as their receiver answers. */
 export const callbacks = {
   name: "callbacks",
   async measure(context) {
@@ -41,7 +41,7 @@ export const callbacks = {
   },
 };
 
-/** Publishes as fast as the notifications go out, and takes the rate and the memory once a second. */
+/** Publishes as fast as the notifications go out, and samples the rate and the memory once a second. */
 class Flood {
   #broker;
   #receiver;
@@ -79,7 +79,7 @@ class Flood {
     this.#published += chunkEvents;
   }
 
-  /** Waits until everything has arrived. Throws when something is missing or out of order. */
+  /** Waits until all notifications have arrived. Throws if one is missing, repeated or out of order. */
   async #drain() {
     const wanted = this.#published * subscriptions;
     const endAt = performance.now() + drainTimeoutMs;
@@ -98,7 +98,7 @@ class Flood {
       const before = samples[index];
       return ((sample.received - before.received) * 1000) / (sample.at - before.at);
     });
-    // The first half fills caches whose bounds are in docs/limits.md.
+    // Memory also grows in the first half, while caches fill up to their limits (docs/limits.md).
     const settled = samples.slice(Math.floor(samples.length / 2));
     const mbPerMinute = slope(settled.map(({ at, residentMb }) => ({ x: at / 60_000, y: residentMb })));
     return [

@@ -8,11 +8,11 @@ import { createDataFolder, removeDataFolder, startBroker, topic } from "../lib/s
 
 const eventsPerSecondMin = 10_000;
 const fillLoad = { connections: 64, eventsPerRequest: 100, warmUpMs: 0, measureMs: 0 };
-/** Blocks large enough that filling the chain does not wait for them. */
+/** A gas limit so high that publishing never waits for room in a block. */
 const flags = ["--block-time", "1", "--gas-limit", "1000000000"];
 const pollMs = 20;
 
-/** A broker with an empty store reads from a node what another broker has published. */
+/** How fast a broker with an empty store reads the events that another broker has published to a chain. */
 export const chainCatchUp = {
   name: "chain-catch-up",
   async measure(context) {
@@ -34,7 +34,7 @@ export const chainCatchUp = {
   },
 };
 
-/** Publishes at least as many events as the context says; answers how many. */
+/** Publishes at least `chainEvents` events; returns how many. */
 async function fill(context, anvil) {
   return withBroker(context, anvil, async (broker) => {
     const { eventsInAll } = await publishLoad(broker, { ...fillLoad, events: context.chainEvents });
@@ -42,7 +42,7 @@ async function fill(context, anvil) {
   });
 }
 
-/** From the start of the process, which is part of the time, until the last event is there. */
+/** Measures from the start of the broker's process until it has the last event. */
 async function catchUp(context, { anvil, events }) {
   const startedAt = performance.now();
   const nodeCpuBefore = anvil.cpuSeconds;

@@ -15,11 +15,12 @@ import { createDataFolder, removeDataFolder, startBroker, topic } from "../lib/s
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("../load/one-by-one.mjs", import.meta.url));
 const connections = 64;
-/** Many small transactions fill a block better than few large ones; a head that is seen late leaves the next block empty. */
+/** Many small transactions fill a block better than few large ones. Polls are frequent, because a head seen late leaves the next block empty. */
 const group = { transactionsInFlightMax: 64, pollMs: 100 };
 /**
- * The node's own limit of a block, where gas decides; and blocks without a bound, where processors do. Both sides have more outstanding than
- * two blocks take: the broker `eventsPerRequest` on each connection, as one JSON-RPC batch, the script `outstandingMax` transactions.
+ * Blocks with the node's default gas limit, where gas is the bottleneck; and blocks with a gas limit that is never reached, where the processors
+ * are. Both sides have more than two blocks of events outstanding: the broker one JSON-RPC batch of `eventsPerRequest` on each connection, the
+ * script `outstandingMax` transactions.
  */
 const cases = [
   {
@@ -41,16 +42,16 @@ const cases = [
     outstandingMax: 20_000,
   },
 ];
-/** The registry's log of a batch; its data begins with the root and the count, a word each. */
+/** First topic of the registry's log of a batch. The log's data begins with the events' root and count, a word each. */
 const eventsPublished = toEventSelector(getAbiItem({ abi: topicRegistryAbi, name: "EventsPublished" }));
 const hexDigitsPerWord = 64;
-/** Emits its calldata as a log without topics, and nothing else: no contract can do with less gas. */
+/** A contract that only emits its calldata as a log without topics: no contract can record an event with less gas. */
 const loggerCode = "0x600b8060093d393df3366000600037366000a000";
 const deployGas = "0x30d40";
 const loggerKeyIndex = 1;
 const pollMs = 50;
 
-/** Publishing on a chain with a block a second, beside a script that sends one transaction per event to the same node. */
+/** Publishing on a chain with a block a second, compared with a script that sends one transaction per event to the same node. */
 export const chainPublish = {
   name: "chain-publish",
   async measure(context) {
@@ -84,7 +85,7 @@ async function measureOn(context, one) {
   }
 }
 
-/** The one that goes first changes, because the machine may be busier in the second half of a round. */
+/** Alternates which of the two goes first, because the machine may be busier in the second half of a round. */
 async function measureRound(runs, round) {
   const order = round % 2 === 0 ? ["script", "broker"] : ["broker", "script"];
   const found = {};
@@ -167,7 +168,7 @@ function bound(atLeast) {
   return atLeast === undefined ? {} : { atLeast };
 }
 
-/** Makes the contract of the baseline; answers its address. */
+/** Deploys the contract of the baseline; returns its address. */
 async function deployLogger(anvil) {
   const [, from] = await anvil.request("eth_accounts");
   const hash = await anvil.request("eth_sendTransaction", [{ from, data: loggerCode, gas: deployGas }]);

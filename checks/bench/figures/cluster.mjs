@@ -2,7 +2,7 @@ import { measureCallbacks } from "./cluster/callbacks.mjs";
 import { measureSpread } from "./cluster/spread.mjs";
 import { measureTakeOver } from "./cluster/take-over.mjs";
 
-/** Several nodes on one PostgreSQL: what they do together, and how soon others take over. */
+/** Several nodes on one PostgreSQL: how many callbacks they send together, how soon they take over, and how evenly they share the work. */
 export const cluster = {
   name: "cluster",
   async measure(context) {

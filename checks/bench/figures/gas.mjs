@@ -7,7 +7,7 @@ import { createDataFolder, removeDataFolder } from "../lib/servers.mjs";
 const eventsPerTransaction = 100;
 const topicCounts = [1, 10, 100];
 
-/** Gas of an event of 256 bytes, by how many topics share a transaction, on two implementations of the EVM. */
+/** Gas of a 256-byte event, by the number of topics in a transaction, on two implementations of the EVM. */
 export const gas = {
   name: "gas",
   async measure(context) {

@@ -8,12 +8,12 @@ const peers = ["Mosquitto", "aedes", "NATS"];
 const contentSizes = [100, 256];
 const topicEachPublishers = 5000;
 
-/** Publishes that a fan-out keeps ahead: Mosquitto drops what is more than 1,000 behind. */
+/** Publishes that the publisher may be ahead of the subscribers. Mosquitto drops events for a subscriber that is 1,000 behind. */
 const fanOutWindow = 500;
 const ingestOf = (publishers) => ({ kind: "ingest", qos: 1, publishers, window: 20 });
 const fanOutOf = (qos) => ({ kind: "fan-out", qos, subscribers: 50, window: fanOutWindow });
 
-/** The loads that every server bears, and the least shares of the other servers' rates that the broker is to reach. */
+/** The loads for every server, with the broker's targets: the least share of each other server's rate. */
 const loads = [
   { name: "ingest QoS 1, 10 publishers", plan: ingestOf(10), shares: { Mosquitto: 0.15, NATS: 2 } },
   { name: "ingest QoS 1, 100 publishers", plan: ingestOf(100), shares: { Mosquitto: 0.3, NATS: 2 } },
@@ -21,7 +21,7 @@ const loads = [
   { name: "fan-out 1 to 50, QoS 1", plan: fanOutOf(1), shares: { Mosquitto: 0.7 } },
 ];
 
-/** Publishing and subscribing by MQTT beside other MQTT servers. Only NATS writes to the disk before it acknowledges, as the broker does. */
+/** Publishing and subscribing by MQTT, compared with other MQTT servers. Like the broker, only NATS writes to the disk before it acknowledges. */
 export const mqtt = {
   name: "mqtt",
   async measure(context) {
@@ -75,7 +75,7 @@ async function measureLoad({ name, plan, shares }, { servers, contentBytes, cont
   return figures;
 }
 
-/** Many publishers with a topic each, as a share of the same load on one topic. */
+/** The rate of many publishers with a topic each, as a share of their rate on one topic. */
 async function measureTopicEach(broker, context) {
   const topics = Array.from({ length: topicEachPublishers }, (_, index) => `${topic}/${index}`);
   await openTopics(broker.httpPort, topics);
@@ -108,7 +108,7 @@ async function measureRoundTrips(servers, context) {
   });
 }
 
-/** The order changes from round to round, because the machine may be busier in the second half of one. The first round is for the compilers. */
+/** Reverses the order in every round, because the machine may be busier in the second half. The first round only warms up the JIT compilers. */
 async function measureRounds(servers, { rounds }, measure) {
   const found = [];
   for (let round = 0; round <= rounds; round += 1) {

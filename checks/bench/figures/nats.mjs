@@ -5,7 +5,7 @@ import { createDataFolder, removeDataFolder, startBroker } from "../lib/servers.
 
 const connectionCounts = [1, 64, 256];
 
-/** Publishing beside NATS JetStream, which syncs each message to the disk as the broker syncs each transaction. */
+/** Publishing, compared with NATS JetStream, which syncs each message to the disk as the broker syncs each transaction. */
 export const nats = {
   name: "nats",
   async measure(context) {

@@ -5,13 +5,13 @@ import { createDataFolder, removeDataFolder, startBareFastify, startBroker } fro
 const residentMbMax = 400;
 const p99MsMax = 100;
 
-/** Publishing over 256 connections, as a share of what the baseline answers. */
+/** Publishing over 256 connections, as a share of the baseline's rate. */
 export const publish256 = {
   name: "publish-256",
   measure: (context) => measureShare(context, { connections: 256, shareMin: 0.3 }),
 };
 
-/** Publishing over 64 connections, as a share of what the baseline answers, and beside the broker with batching off. */
+/** Publishing over 64 connections, as a share of the baseline's rate, and compared with the broker with batching off. */
 export const publish64 = {
   name: "publish-64",
   measure: (context) => measureShare(context, { connections: 64, shareMin: 0.2, batchingGainMin: 10 }),
@@ -77,14 +77,14 @@ async function measureShare(context, { connections, shareMin, batchingGainMin })
   });
 }
 
-/** Loads each server once, one after another, so that what else the machine does reaches all of them. */
+/** Loads each server once, one after another, so that other work on the machine slows all of them. */
 async function measureRound(servers, plan) {
   const round = {};
   for (const [name, server] of Object.entries(servers)) round[name] = await publishLoad(server, plan);
   return round;
 }
 
-/** Runs once unmeasured, for the compilers of the servers, then as often as the context says. */
+/** Runs once unmeasured, so that the servers' JIT compilers are warm, then `rounds` times. */
 async function repeat({ rounds }, run) {
   await run();
   const results = [];

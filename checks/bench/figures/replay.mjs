@@ -19,7 +19,7 @@ const ways = [
   { name: "batches of 100", parameters: { batch: "100" } },
 ];
 
-/** Publishes beside a subscription that gets 100,000 older events again, as a share of the same publishes alone. */
+/** Publishing while a subscription replays 100,000 older events, as a share of the same load without a replay. */
 export const replay = {
   name: "replay",
   async measure(context) {
@@ -47,7 +47,7 @@ export const replay = {
   },
 };
 
-/** Replays of one subscription, one after another. */
+/** Replays one subscription again and again. */
 class Replays {
   #broker;
   #receiver;
@@ -59,13 +59,13 @@ class Replays {
     this.#subscriptionId = subscriptionId;
   }
 
-  /** The subscription gets nothing before the first replay. */
+  /** Subscribes from now on, so that the subscription gets nothing before the first replay. */
   static async create({ broker, receiver, url, parameters }) {
     const subscriptionId = await callRest(broker.port, "subscribe", { topic, url, ...parameters });
     return new Replays({ broker, receiver }, subscriptionId);
   }
 
-  /** Replays while `load` runs; answers its findings, and the rate of the replays. Throws when an event is missing or out of order. */
+  /** Replays while `load` runs; returns the findings of `load`, and the rate of the replays. Throws if an event is repeated or out of order. */
   async during(load) {
     const over = new AbortController();
     const loading = load().finally(() => over.abort());
@@ -76,7 +76,7 @@ class Replays {
     return { ...(await loading), replayedPerSecond };
   }
 
-  /** Ends when the receiver has everything, or the load is over; answers how many events it got. */
+  /** Replays until the receiver has all events, or until `over` aborts; returns how many events the receiver got. */
   async #replay(over) {
     await this.#receiver.ask("forget");
     await this.#order("replay", { from: "OFFSET_FIRST" });
@@ -99,7 +99,7 @@ class Replays {
   }
 }
 
-/** The first round is for the compilers. The run that goes first changes, because the machine may be busier in the second half of a round. */
+/** Alternates which run goes first, because the machine may be busier in the second half of a round. The first round only warms up the JIT compilers. */
 async function measureRounds({ rounds: count, durations }, broker, replays) {
   const load = () => publishLoad(broker, { connections, ...durations });
   const runs = [
@@ -120,9 +120,9 @@ function toFigures(way, rounds) {
   const head = `publish, ${connections} connections, beside a replay (${way})`;
   const share = (key) => rounds.map(({ alone, beside }) => beside[key] / alone[key]);
   return [
-    { name: `${head}: rate, of that alone`, unit: "", values: share("eventsPerSecond"), atLeast: shareMin },
-    { name: `${head}: median, of that alone`, unit: "", values: share("p50Ms") },
-    { name: `${head}: p99, of that alone`, unit: "", values: share("p99Ms") },
+    { name: `${head}: rate, as a share of that alone`, unit: "", values: share("eventsPerSecond"), atLeast: shareMin },
+    { name: `${head}: median, as a share of that alone`, unit: "", values: share("p50Ms") },
+    { name: `${head}: p99, as a share of that alone`, unit: "", values: share("p99Ms") },
     { name: `${head}: rate alone`, unit: "events/s", values: rounds.map(({ alone }) => alone.eventsPerSecond) },
     { name: `${head}: replayed`, unit: "events/s", values: rounds.map(({ beside }) => beside.replayedPerSecond) },
   ].map(toFigure);

@@ -10,13 +10,16 @@ import { waitFor } from "../lib/wait-for.mjs";
 const nodes = 3;
 const rounds = 5;
 const publishEveryMs = 10;
-/** How long nothing may come until a subscriber counts as silent. */
+/** Time without events after which a subscriber counts as silent. */
 const silentMs = 3_000;
 const access = { roles: { member: [{ actions: ["open", "publish", "subscribe", "read"] }] } };
 const settings = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
 const kinds = { callbacks: subscribeCallbacks, MQTT: openMqtt, STOMP: openStomp, tail: openTail };
 
-/** Revokes the only key of a reader that every node serves in every way, while events come all the time, and takes the time until the last one that it is given. */
+/**
+ * Revokes the only key of a reader that is subscribed at every node by every protocol, while events keep coming. Measures the time from the end of the
+ * command to the last event that the reader gets.
+ */
 export const revocation = { name: "revocation", measure };
 
 async function measure(context) {
@@ -40,7 +43,7 @@ async function measure(context) {
   }
 }
 
-/** Answers, for each kind, how long after the command returned the last event came at any node; 0 if it came before. */
+/** Returns, for each kind of subscriber, the milliseconds between the end of the command and the last event from any node; 0 if there is none after it. */
 async function measureRound(world, round) {
   const reader = await world.createKey(`reader-${round}`);
   const receivers = [];
@@ -69,7 +72,7 @@ async function measureRound(world, round) {
 /** Nodes, a receiver of callbacks, and a publisher that never stops. */
 class World {
   nodes;
-  /** Called with each path. */
+  /** Functions to call, by the path of the callback. */
   callbacks = new Map();
   #server = createServer((request, response) => {
     this.callbacks.get(request.url)?.();
@@ -101,12 +104,12 @@ class World {
     return `http://127.0.0.1:${this.#server.address().port}${path}`;
   }
 
-  /** Answers once every node knows it. */
+  /** Creates a key, and waits until every node knows it. */
   async createKey(principal) {
     const key = await this.nodes[0].create("--principal", principal, "--role", "member");
     for (const node of this.nodes) {
       await waitFor(
-        "the key counts",
+        "the node knows the key",
         async () => typeof (await this.rest(node, key, `exist?topic=${topic}`)) === "boolean",
       );
     }
@@ -173,6 +176,6 @@ async function openTail({ node, reader, take }) {
   const read = async () => {
     for await (const chunk of answer.body) if (Buffer.from(chunk).includes('\ndata: {"topic')) take();
   };
-  read().catch(() => {}); // it is cut
+  read().catch(() => {}); // aborting the request rejects
   return () => over.abort();
 }

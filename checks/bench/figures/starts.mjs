@@ -12,12 +12,12 @@ const residentMbMax = 400;
 const delayMsMax = 100;
 /** Events that wait for each subscription. */
 const eventsBehind = 100;
-/** How long the start is watched after its first answer, in milliseconds. */
+/** Time between the broker's first answer and the reading of its metrics. */
 const watchMs = 10_000;
 const fillScript = fileURLToPath(new URL("../../../tools/fill-subscriptions.mjs", import.meta.url));
 const receiverScript = fileURLToPath(new URL("../callback-receiver.mjs", import.meta.url));
 
-/** Starts of a broker that owes events to many subscriptions. */
+/** Starts of a broker with many subscriptions that lag behind. */
 export const starts = {
   name: "starts",
   async measure(context) {
@@ -36,7 +36,7 @@ export const starts = {
   },
 };
 
-/** By the broker's own calls it would take minutes. */
+/** Publishes the events, and adds subscriptions that lag behind them. A script writes the subscriptions, because `subscribe` calls would take minutes. */
 async function fill({ main, subscriptionsBehind }, { dataDir, receiverPort }) {
   const broker = await startBroker({ main, dataDir, settings: limits });
   try {
@@ -54,7 +54,7 @@ async function fill({ main, subscriptionsBehind }, { dataDir, receiverPort }) {
 
 const limits = { STELE_CALLBACK_SUBSCRIPTIONS_PER_RECEIVER_MAX: "100000" };
 
-/** The broker is killed afterwards, so that the next start owes nearly as much. */
+/** Measures one start. Kills the broker afterwards, so that the subscriptions are nearly as far behind at the next start. */
 async function measureStart({ main }, dataDir) {
   const before = performance.now();
   const broker = await startBroker({ main, dataDir, settings: limits });
@@ -73,7 +73,7 @@ function toFigures({ subscriptionsBehind }, runs) {
   const valuesOf = (key) => runs.map((run) => run[key]);
   return [
     { name: named("first answer"), unit: "s", values: valuesOf("answerSeconds"), below: answerSecondsMax },
-    { name: named("processor until the first answer"), unit: "s", values: valuesOf("cpuSeconds") },
+    { name: named("processor time until the first answer"), unit: "s", values: valuesOf("cpuSeconds") },
     { name: named("peak memory"), unit: "MiB", values: valuesOf("peakMb"), below: residentMbMax },
     { name: named("event loop delay, p99"), unit: "ms", values: valuesOf("delayMs"), below: delayMsMax },
   ].map(toFigure);

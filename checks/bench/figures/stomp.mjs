@@ -6,10 +6,10 @@ import { createDataFolder, removeDataFolder, startStompBroker } from "../lib/ser
 const peerName = "RabbitMQ";
 const publishers = 16;
 const receivers = 100;
-/** Events that one publisher has in flight to all receivers. */
+/** Events that some receiver may not have received yet. */
 const inFlightMax = 64;
 
-/** STOMP beside RabbitMQ's plug-in: publishing to a durable queue with persistent messages, and one publisher to many receivers. */
+/** STOMP, compared with RabbitMQ's plug-in: publishing persistent messages to a durable queue, and one publisher with many receivers. */
 export const stomp = {
   name: "stomp",
   async measure(context) {

@@ -9,7 +9,7 @@ const residentMbMax = 400;
 const connections = 64;
 const fillLoad = { connections: 16, eventsPerRequest: 100, warmUpMs: 0, measureMs: 0 };
 
-/** How a store with many events changes the start and the rate of publishing. */
+/** How a store with many events affects the start and the rate of publishing. */
 export const stored = {
   name: "stored",
   async measure(context) {
@@ -59,7 +59,7 @@ async function measureRates(context, { full, empty }) {
     for (const broker of brokers) await publishLoad(broker, plan);
     const shares = [];
     for (let round = 0; round < context.rounds; round += 1) {
-      // The one that goes first changes, because the machine may be warmer or busier in the second half of a round.
+      // Alternates which broker goes first, because the machine may be warmer or busier in the second half of a round.
       const order = round % 2 === 0 ? [0, 1] : [1, 0];
       const rates = [];
       for (const index of order) rates[index] = (await publishLoad(brokers[index], plan)).eventsPerSecond;

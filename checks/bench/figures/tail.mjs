@@ -5,7 +5,7 @@ import { findProgram } from "../lib/programs.mjs";
 import { createDataFolder, removeDataFolder, topic } from "../lib/servers.mjs";
 
 const subscribers = 200;
-/** Publishes that the publisher may be ahead of the readers: Mosquitto drops an event if 1,000 wait for a reader already. */
+/** Publishes that the publisher may be ahead of the readers. Mosquitto drops an event for a reader that already has 1,000 waiting. */
 const window = 200;
 
 /** Compares tails with MQTT over Mosquitto's WebSocket: one publisher (QoS 0, TCP), and many readers over a transport that browsers have. */

@@ -3,7 +3,7 @@ import { publishLoad } from "../lib/load.mjs";
 import { createDataFolder, removeDataFolder, startBroker } from "../lib/servers.mjs";
 import { openTopics, topicsOf } from "../lib/topics.mjs";
 
-/** By events and not by time, since a request with 1,000 of them may take longer than a short run. */
+/** A run ends after a number of events, not after a time: a request with 1,000 events may take longer than a short run. */
 const load = { connections: 4, eventsPerRequest: 1000, warmUpMs: 0, measureMs: 0 };
 const starts = 3;
 const residentMbMax = 400;
@@ -14,8 +14,8 @@ const costRatioMax = 3;
 const topicsWithTargetMax = 5000;
 
 /**
- * What the number of topics costs. Each number has a broker of its own with as many topics, and they are loaded one after another, round by
- * round, so that what else the machine does reaches all of them.
+ * What the number of topics costs. Each number of topics has its own broker. Every round loads all brokers, one after another, so that other work
+ * on the machine slows all of them.
  */
 export const topics = {
   name: "topics",
@@ -55,7 +55,7 @@ async function publishTo(one, events) {
   return run;
 }
 
-/** Fills up the store of the broker with the most topics, and starts it anew. */
+/** Fills the store of the broker with the most topics up to `topicEvents` events, and measures how long a restart takes. */
 async function measureStart({ main, topicEvents }, one) {
   const missing = topicEvents - one.eventCount;
   if (missing > 0) await publishTo(one, missing);
@@ -98,7 +98,7 @@ function toCostFigures(cases) {
   });
 }
 
-/** Read once the others have been loaded too, so that what is not needed was given back. */
+/** Reads the memory after all rounds, so that each broker has had time to give memory back. */
 function toMemoryFigures(cases) {
   return cases.flatMap((one) => {
     const { peakMb, residentMb } = one.broker.memory;

@@ -27,7 +27,7 @@ export class Anvil {
     return readCpuSeconds(this.#process.pid);
   }
 
-  /** Asks the node. Throws with what it answered when that is an error. */
+  /** Sends a request to the node. Throws with the node's error. */
   request(method, params = []) {
     return requestRpc(this.url, method, params);
   }

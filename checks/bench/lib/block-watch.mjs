@@ -3,12 +3,12 @@ import { setTimeout as wait } from "node:timers/promises";
 const pollMs = 20;
 
 /**
- * What stood in the blocks that were made while something ran.
+ * The blocks that a node made during a measurement.
  * @typedef {object} Watched
- * @property {number} from first block, which is not counted: it was in progress when the watch began
- * @property {number} to last block
- * @property {number} seconds between the two, as they were seen
- * @property {number} gasShare of the gas that all counted blocks may use, the part that was used
+ * @property {number} from number of the first block, which is not counted: it was already being filled when the watch began
+ * @property {number} to number of the last block
+ * @property {number} seconds between seeing the first and the last block
+ * @property {number} gasShare gas used by the counted blocks, as a share of their gas limits
  */
 
 /** Watches the blocks of a node for a while. @returns {Promise<Watched>} */
@@ -36,7 +36,7 @@ export async function watchBlocks(anvil, { warmUpMs, measureMs }) {
   };
 }
 
-/** Answers the head once it is another than `after`, or than it is now. */
+/** Waits for a head above block `after`, by default above the current head. */
 async function nextBlock(anvil, after) {
   const before = after ?? Number(await anvil.request("eth_blockNumber"));
   for (;;) {
@@ -46,7 +46,7 @@ async function nextBlock(anvil, after) {
   }
 }
 
-/** Waits until no transaction waits any more. */
+/** Waits until the node's transaction pool is empty. */
 export async function waitUntilIdle(anvil) {
   for (;;) {
     const { pending, queued } = await anvil.request("txpool_status");
@@ -55,7 +55,7 @@ export async function waitUntilIdle(anvil) {
   }
 }
 
-/** The logs of a contract or a topic in the counted blocks, one block after another. */
+/** The logs that match `filter` in the counted blocks. Asks for one block at a time. */
 export async function logsOf(anvil, { from, to }, filter) {
   const logs = [];
   for (let number = from + 1; number <= to; number += 1) {

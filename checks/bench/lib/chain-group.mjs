@@ -1,7 +1,7 @@
 import { devKeys } from "./anvil.mjs";
 
 /**
- * The settings of a broker whose only group is on a node.
+ * The settings of a broker with one group, on the chain of an anvil.
  * @param {import("./anvil.mjs").Anvil} anvil @param {{ readonly keyIndex?: number, readonly group?: Record<string, unknown> }} options
  */
 export function chainSettings(anvil, { keyIndex = 0, group = {} } = {}) {

@@ -4,14 +4,14 @@ import { once } from "node:events";
 const stopTimeoutMs = 60_000;
 const outputCharactersMax = 10_000;
 
-/** A process of ours that announces with one line where it listens. */
+/** A child process that prints a line with its address once it listens. */
 export class Child {
   #process;
   #output = "";
   #exited;
 
   /**
-   * @param {readonly string[]} args script and arguments for this same Node, or what `command` takes
+   * @param {readonly string[]} args arguments of `command`, which by default is this Node.js: then the script comes first
    * @param {{ readonly env?: Record<string, string>, readonly ipc?: boolean, readonly command?: string }} options
    */
   constructor(args, { env = {}, ipc = false, command = process.execPath } = {}) {
@@ -29,12 +29,12 @@ export class Child {
     return this.#process.pid;
   }
 
-  /** Answers the first match in what the process prints. @param {RegExp} pattern */
+  /** Returns the first match in the output, now or later. Throws if the process ends before that. @param {RegExp} pattern */
   async waitFor(pattern) {
     for (;;) {
       const match = pattern.exec(this.#output);
       if (match !== null) return match;
-      if (this.#process.exitCode !== null) throw new Error(`A process ended while it started:\n${this.#output}`);
+      if (this.#process.exitCode !== null) throw new Error(`The process ended during its start:\n${this.#output}`);
       await this.#waitForOutput();
     }
   }
@@ -48,7 +48,7 @@ export class Child {
     waiting.abort();
   }
 
-  /** Sends a message and answers the next one that comes back. */
+  /** Sends an IPC message and returns the next one from the process. */
   async ask(message) {
     const answered = once(this.#process, "message");
     this.#process.send(message);
@@ -56,14 +56,14 @@ export class Child {
     return answer;
   }
 
-  /** Ends the process in order; a process that does not end in time is a failure. */
+  /** Sends SIGTERM and waits for the end. Throws if it had to kill the process after the timeout. */
   async stop() {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     this.#process.kill("SIGTERM");
     const timer = setTimeout(() => this.#process.kill("SIGKILL"), stopTimeoutMs);
     const [code, signal] = await this.#exited;
     clearTimeout(timer);
-    if (signal === "SIGKILL") throw new Error(`A process did not stop in ${stopTimeoutMs} ms (code ${code}).`);
+    if (signal === "SIGKILL") throw new Error(`The process did not stop within ${stopTimeoutMs} ms (code ${code}).`);
   }
 
   /** Ends the process at once, as a crash does. */
@@ -74,6 +74,6 @@ export class Child {
 
   async #failWhenExited() {
     await this.#exited;
-    throw new Error(`A process ended before it answered:\n${this.#output}`);
+    throw new Error(`The process ended before it answered:\n${this.#output}`);
   }
 }

@@ -9,7 +9,7 @@ import { createDataFolder, removeDataFolder, startBroker, startGuardedBroker } f
 const receiverScript = fileURLToPath(new URL("../callback-receiver.mjs", import.meta.url));
 const pollMs = 100;
 
-/** Nodes on a PostgreSQL and an anvil of their own, and a receiver of their callbacks. Nodes that ended have no entry in `nodes`. */
+/** Nodes that share a PostgreSQL and an anvil, and a receiver of their callbacks. `nodes` has the running ones, by index. */
 export class ClusterStack {
   nodes = new Map();
   postgres;
@@ -27,7 +27,7 @@ export class ClusterStack {
 
   /**
    * @param {import("../run-figures.mjs").Context} context @param {number} count
-   * @param {{ readonly access: object, readonly settings: Record<string, string> }} [guard] for nodes that ask for keys: then `nodes` has what startGuardedBroker answers
+   * @param {{ readonly access: object, readonly settings: Record<string, string> }} [guard] turns access on: then `nodes` has results of startGuardedBroker
    */
   static async start(context, count, guard) {
     const stack = new ClusterStack(context, guard);
@@ -51,7 +51,7 @@ export class ClusterStack {
       ...chainSettings(this.#anvil, { keyIndex: index, group: { pollMs } }),
       STELE_DATABASE_URL: this.postgres.url(),
       STELE_ADVERTISED_ADDRESS: addressOf(index),
-      // All subscriptions are to one receiver.
+      // All subscriptions have the same receiver.
       STELE_CALLBACK_SUBSCRIPTIONS_PER_RECEIVER_MAX: "1000000",
     };
     const options = { main: this.#context.main, dataDir: this.#folders.get(index) };
@@ -72,13 +72,13 @@ export class ClusterStack {
     await node.kill();
   }
 
-  /** A port of some node, another one each time that `turn` is. */
+  /** The port of a node: each `turn` gives the next node. */
   portOf(turn) {
     const nodes = [...this.nodes.values()];
     return nodes[turn % nodes.length].port;
   }
 
-  /** How many subscriptions each node has, by its number. */
+  /** How many subscriptions each node has, by the node's index. */
   async countSubscriptions() {
     const rows = await this.postgres.query(
       "select address, count(subscriptions.id) as count from nodes left join subscriptions on owner = node_id group by address",

@@ -5,12 +5,12 @@ import { median } from "./statistics.mjs";
  * @typedef {object} Figure
  * @property {string} name
  * @property {string} unit
- * @property {string} target in words; empty for a figure without one
- * @property {readonly number[]} values one a run
+ * @property {string} target such as "≥ 0.9"; empty for a figure without a target
+ * @property {readonly number[]} values one for each run
  * @property {number} median
  * @property {number} min
  * @property {number} max
- * @property {"met" | "missed" | "—"} verdict of the median
+ * @property {"met" | "missed" | "—"} verdict whether the median meets the target
  */
 
 /**

@@ -5,7 +5,7 @@ import { requestRpc } from "./rpc.mjs";
 const funds = `0x${(10n ** 20n).toString(16)}`;
 const receiptPollMs = 20;
 
-/** The file of geth; undefined where there is none. */
+/** The file of geth; undefined if it is not installed. */
 export function findGeth() {
   return findProgram("geth", "BENCH_GETH");
 }
@@ -28,7 +28,7 @@ export class Geth {
     return new Geth(child, `http://${address}`);
   }
 
-  /** Gives an account of ours what it pays gas with. @param {string} address */
+  /** Gives an account funds to pay gas with. @param {string} address */
   async fund(address) {
     const [rich] = await requestRpc(this.url, "eth_accounts");
     await requestRpc(this.url, "eth_sendTransaction", [{ from: rich, to: address, value: funds }]);

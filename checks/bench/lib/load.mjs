@@ -7,7 +7,7 @@ const run = promisify(execFile);
 const fileOf = (program) => fileURLToPath(new URL(`../load/${program}.mjs`, import.meta.url));
 
 /**
- * Publishes at a server from a process of its own. Throws when one publish fails.
+ * Publishes to a server from a separate process. Throws if a publish fails.
  * @param {import("./servers.mjs").Server} server
  * @param {Omit<import("../load/publish-load.mjs").Plan, "port" | "topic">} plan
  */
@@ -18,7 +18,7 @@ export async function publishLoad(server, plan) {
 }
 
 /**
- * Publishes on one connection and receives on many, from a process of its own. Throws unless every connection receives every event.
+ * Publishes on one connection and receives on many, from a separate process. Ends when every connection has every event; throws if a connection ends.
  * @param {import("./servers.mjs").Server} server
  * @param {Omit<import("../load/stomp-fan-out.mjs").Plan, "port">} plan
  */
@@ -27,7 +27,7 @@ export function fanOutLoad(server, plan) {
 }
 
 /**
- * Gives wrong credentials, from a process and an address of its own.
+ * Sends wrong credentials from a separate process and from the address in the plan.
  * @param {import("./servers.mjs").Server} server
  * @param {Omit<import("../load/wrong-log-ins.mjs").Plan, "port">} plan
  */

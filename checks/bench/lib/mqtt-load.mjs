@@ -11,7 +11,7 @@ const settleMs = 3000;
 const kibibytesPerMebibyte = 1024;
 
 /**
- * Loads an MQTT server from a process of its own. Throws when the server closes a connection.
+ * Loads an MQTT server from a separate process. Throws if the server closes a connection.
  * @param {import("./servers.mjs").Server} server
  * @param {Omit<import("../load/mqtt-load.mjs").Plan, "port">} plan
  */
@@ -29,7 +29,7 @@ export async function measureIdle(server, count) {
   const child = new Child([idleScript, String(server.port), String(count)]);
   try {
     await child.waitFor(/connections are open/);
-    await wait(settleMs); // garbage of the connecting may go
+    await wait(settleMs); // time to collect the garbage of connecting
     return ((server.memory.residentMb - before) * kibibytesPerMebibyte) / count;
   } finally {
     await child.stop();

@@ -10,7 +10,7 @@ import { Server, startBroker } from "./servers.mjs";
 const aedesScript = fileURLToPath(new URL("../aedes-server.mjs", import.meta.url));
 
 /**
- * The servers that are measured beside each other, and how each starts on a data folder. Those that are not installed are left out.
+ * The servers to compare: by name, a function that starts the server on a data folder. Leaves out servers that are not installed.
  * @param {import("../run-figures.mjs").Context} context
  * @returns {Record<string, (dataDir: string) => Promise<Server>>}
  */
@@ -29,7 +29,7 @@ export function findMqttServers({ main, leaveOut }) {
   return servers;
 }
 
-/** Starts the broker; answers with its HTTP port and, as `port`, that of MQTT. */
+/** Starts the broker. The result has its HTTP port in `httpPort` and its MQTT port in `port`. */
 export async function startMqttBroker({ main, dataDir }) {
   const mqttPort = await findFreePort();
   const server = await startBroker({ main, dataDir, settings: { STELE_MQTT_PORT: String(mqttPort) } });
@@ -38,7 +38,7 @@ export async function startMqttBroker({ main, dataDir }) {
   return server;
 }
 
-/** As Debian packages it: it keeps everything in memory. */
+/** Starts Mosquitto without persistence, so that it keeps everything in memory. */
 async function startMosquitto({ file, dataDir, more = [] }) {
   const port = await findFreePort();
   const config = join(dataDir, "mosquitto.conf");
@@ -55,7 +55,7 @@ async function startMosquitto({ file, dataDir, more = [] }) {
   return new Server(child, port);
 }
 
-/** The same, with WebSockets at `webPort`. */
+/** Starts Mosquitto, with MQTT over WebSockets at `webPort` too. */
 export async function startMosquittoWeb({ file, dataDir }) {
   const webPort = await findFreePort();
   const server = await startMosquitto({
@@ -73,7 +73,7 @@ async function startAedes(folder) {
   return new Server(child, Number(port));
 }
 
-/** With JetStream, in which it keeps messages of QoS 1, synced to the disk before each acknowledgement. */
+/** Starts NATS with JetStream, which keeps messages of QoS 1 and syncs them to the disk before each acknowledgement. */
 async function startNatsMqtt({ file, dataDir }) {
   const config = join(dataDir, "nats.conf");
   const lines = [

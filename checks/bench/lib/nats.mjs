@@ -9,7 +9,7 @@ import { Server } from "./servers.mjs";
 
 const streamTimeoutMs = 5000;
 
-/** The file of the server; undefined where there is none. */
+/** The file of nats-server; undefined if it is not installed. */
 export function findNatsServer() {
   return findProgram("nats-server", "BENCH_NATS_SERVER");
 }
@@ -35,7 +35,7 @@ async function createStream(port) {
   if (!answer.includes('"created"')) throw new Error(`JetStream made no stream: ${answer}`);
 }
 
-/** Sends one request on a connection of its own. Answers what came back. */
+/** Sends one request on a new connection, and returns the reply. */
 async function ask(port, subject, body) {
   const signal = AbortSignal.timeout(streamTimeoutMs);
   const socket = connect({ host: "127.0.0.1", port }).setEncoding("utf8");

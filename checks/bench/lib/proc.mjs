@@ -15,7 +15,7 @@ export function readCpuSeconds(pid) {
   return (utime + stime) / ticksPerSecond;
 }
 
-/** Processor time that a process and its children have used, also those that have ended, in seconds. @param {number} pid */
+/** Processor time that a process and its children have used, in seconds. Children that have ended count too. @param {number} pid */
 export function readFamilyCpuSeconds(pid) {
   const children = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -27,7 +27,7 @@ export function readFamilyCpuSeconds(pid) {
   );
 }
 
-/** Undefined for a process that has ended meanwhile. */
+/** Undefined if the process has ended meanwhile. */
 function tryReadStat(pid) {
   try {
     return readStat(pid);
@@ -38,7 +38,7 @@ function tryReadStat(pid) {
 
 function readStat(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name in parentheses may hold spaces.
+  // The program's name, in parentheses, may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [utime, stime, cutime, cstime] = fields.slice(11, 15).map(Number);
   return { parent: Number(fields[1]), utime, stime, cutime, cstime };

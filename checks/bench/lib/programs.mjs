@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /**
- * A program that is no part of the project: the file that the environment variable names, else the one on the path; undefined where there is none.
+ * Finds a program outside the project: the file that the environment variable names, else the one on the PATH; undefined if there is none.
  * @param {string} name @param {string} variable
  */
 export function findProgram(name, variable) {

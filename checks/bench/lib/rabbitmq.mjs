@@ -6,10 +6,10 @@ import { Child } from "./child.mjs";
 import { findProgram } from "./programs.mjs";
 import { Server } from "./servers.mjs";
 
-/** What Debian puts on the path: it changes the user, and runs the program of its own folder. */
+/** Debian's script on the PATH. It changes the user, and runs the program of the same name in its own folder. */
 const wrapper = "rabbitmq-script-wrapper";
 
-/** The file of the server; undefined where there is none. */
+/** The file of rabbitmq-server, past Debian's wrapper; undefined if it is not installed. */
 export function findRabbitMq() {
   const file = findProgram("rabbitmq-server", "BENCH_RABBITMQ_SERVER");
   if (file === undefined) return undefined;
@@ -33,7 +33,7 @@ class RabbitMq extends Server {
 }
 
 /**
- * Starts RabbitMQ on loopback, with everything that it keeps in the data folder.
+ * Starts RabbitMQ on the loopback address, with all its files in the data folder.
  * @param {{ readonly file: string, readonly dataDir: string }} options
  */
 export async function startRabbitMq({ file, dataDir }) {
@@ -49,7 +49,7 @@ export async function startRabbitMq({ file, dataDir }) {
   const env = {
     ...mapperEnv,
     HOME: dataDir,
-    RABBITMQ_ALLOW_INPUT: "1", // the script becomes the server, instead of its parent
+    RABBITMQ_ALLOW_INPUT: "1", // the script execs the server instead of running it as a child
     RABBITMQ_CONF_ENV_FILE: join(dataDir, "no-environment"),
     RABBITMQ_CONFIG_FILE: config,
     RABBITMQ_DIST_PORT: String(nodePort),
@@ -69,7 +69,7 @@ export async function startRabbitMq({ file, dataDir }) {
   return new RabbitMq({ child, port, mapper });
 }
 
-/** Held at once, so that they differ. */
+/** Holds all ports at the same time, so that they differ. */
 async function findFreePorts(count) {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => once(server, "listening")));

@@ -9,7 +9,7 @@ const pollingInterval = 20;
 /** The account that sends every transaction. */
 export const sender = privateKeyToAccount(devKeys[0]);
 
-/** A registry of its own on a node, to measure what its calls cost. */
+/** A registry that is deployed only to measure the gas of its calls. */
 export class Registry {
   #client;
   #address;
@@ -27,12 +27,12 @@ export class Registry {
     return new Registry(client, contractAddress);
   }
 
-  /** Opens topics in one transaction; answers the gas it used. @param {readonly string[]} names */
+  /** Opens topics in one transaction; returns the gas that it used. @param {readonly string[]} names */
   open(names) {
     return this.#call("open", [names, everyone]);
   }
 
-  /** Publishes in one transaction; answers the gas it used. @param {readonly string[]} names @param {number} events of each topic */
+  /** Publishes in one transaction; returns the gas that it used. @param {readonly string[]} names @param {number} events of each topic */
   async publish(names, events) {
     const topics = await Promise.all(names.map((name) => this.#topicOf(name)));
     return this.#call("publish", [topics.map((topic, index) => batchOf(topic, { events, first: index * events }))]);
@@ -55,7 +55,7 @@ export class Registry {
   }
 }
 
-/** A batch as the broker encodes it, with contents of 256 bytes that do not repeat. The root may be any: the contract does not check it. */
+/** A batch as the broker encodes it, with different contents of 256 bytes. The root is arbitrary, because the contract does not check it. */
 function batchOf(topic, { events: count, first }) {
   const contents = Array.from({ length: count }, (_, index) => contentOf(first + index));
   const events = toRlp(contents.map((content) => [content, []]));

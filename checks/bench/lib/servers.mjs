@@ -11,7 +11,7 @@ export const topic = "bench/load";
 
 const run = promisify(execFile);
 
-/** A server under load: the broker or the baseline. */
+/** A server under load: the broker, a baseline or another product. */
 export class Server {
   #child;
 
@@ -42,7 +42,7 @@ export class Server {
   }
 }
 
-/** Makes an empty data folder on the disk of the project, because a temporary folder may be memory. */
+/** Makes an empty data folder below `resultsDir`, because the system's folder for temporary files may be in memory. */
 export function createDataFolder(resultsDir) {
   return mkdtempSync(join(resultsDir, "data-"));
 }
@@ -52,7 +52,7 @@ export function removeDataFolder(folder) {
 }
 
 /**
- * Starts the broker on a data folder; answers once it serves and its topic is open.
+ * Starts the broker on a data folder, and waits until it serves and {@link topic} is open.
  * @param {{ readonly main: string, readonly dataDir: string, readonly settings?: Record<string, string>, readonly nodeFlags?: readonly string[] }} options
  */
 export async function startBroker(options) {
@@ -75,8 +75,8 @@ function startChild({ main, dataDir, settings = {}, nodeFlags = [] }) {
 }
 
 /**
- * Starts a broker with access on a data folder; `key` runs the command of that name, `create` makes a key with the roles and the owner that its flags name, and
- * `findPort` answers the port of another protocol that the settings turn on.
+ * Starts a broker with access turned on. In the result, `key` runs `stele key` with its words, `create` makes a key from flags of `stele key create`, and
+ * `findPort` returns the port of another protocol that the settings turn on.
  */
 export async function startGuardedBroker({ main, dataDir, access, settings: more = {} }) {
   const settings = { STELE_ACCESS: JSON.stringify(access), STELE_ADMIN_PORT: "0", ...more };
@@ -92,7 +92,7 @@ export async function startGuardedBroker({ main, dataDir, access, settings: more
   return { server: new Server(child, Number(port)), key, create, findPort };
 }
 
-/** As {@link startBroker}; the answer has the port of STOMP. */
+/** Starts the broker. The result has its STOMP port in `port`. Opens no topic. */
 export async function startStompBroker(options) {
   const settings = { ...options.settings, STELE_STOMP_PORT: "0" };
   const child = startChild({ ...options, settings });

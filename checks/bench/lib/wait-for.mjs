@@ -7,7 +7,7 @@ const timeoutMs = 120_000;
 export async function waitFor(what, condition) {
   const endAt = performance.now() + timeoutMs;
   while (!(await condition())) {
-    if (performance.now() > endAt) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
+    if (performance.now() > endAt) throw new Error(`timeout after ${timeoutMs} ms: ${what}`);
     await wait(pollMs);
   }
 }

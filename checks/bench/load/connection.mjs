@@ -4,8 +4,8 @@ const receiveBytes = 65_536;
 const success = '"status":"SUCCESS"';
 
 /**
- * One keep-alive HTTP/1.1 connection that sends its requests in turn, each as soon as the answer to the one before is there. It knows as
- * little of HTTP as it can: every microsecond of the client is one that the server under test does not have.
+ * One keep-alive HTTP/1.1 connection that repeats its list of requests, and sends each when the last answer has arrived. It implements as little of
+ * HTTP as it can, because client and server share the processors.
  */
 export class Connection {
   #socket;
@@ -19,7 +19,7 @@ export class Connection {
   #isOpen = true;
 
   /**
-   * @param {{ readonly requests: readonly Buffer[], readonly first?: number, readonly eventsPerRequest: number, readonly pauseMs?: number }} options begins with request number `first`, and waits between an answer and the next request
+   * @param {{ readonly requests: readonly Buffer[], readonly first?: number, readonly eventsPerRequest: number, readonly pauseMs?: number }} options `first` is the index of the first request, `pauseMs` the time between an answer and the next request
    * @param {(latencyMs: number, isSuccess: boolean, isOpen: boolean) => boolean} onAnswer whether to send again
    */
   constructor({ requests, first = 0, eventsPerRequest, pauseMs = 0 }, onAnswer) {
@@ -84,7 +84,7 @@ export class Connection {
   }
 }
 
-/** Bytes of the whole answer; undefined while its head is incomplete. */
+/** Length of the whole answer in bytes; undefined while its head is incomplete. */
 function answerLength(text) {
   const headEnd = text.indexOf("\r\n\r\n");
   if (headEnd === -1) return undefined;

@@ -7,13 +7,13 @@ const suback = 9;
 const keepAliveSeconds = 0;
 
 /**
- * One MQTT 3.1.1 connection over a bare socket, with only the packets that the loads need. A client library costs more processor time than the
- * servers that are measured.
+ * One MQTT 3.1.1 connection over a bare socket, with only the packets that the loads need. A client library would use more processor time than the
+ * servers under test.
  */
 export class MqttClient {
-  /** Called with the number of PUBLISH packets of each chunk. Those of QoS 1 are acknowledged before, in one write. */
+  /** Called with the number of PUBLISH packets in each chunk of bytes, after their acknowledgements (QoS 1) were written. */
   onDeliveries = () => {};
-  /** Called with the packet identifiers of the PUBACK packets of each chunk. */
+  /** Called with the packet identifiers of the PUBACK packets in each chunk of bytes. */
   onAcknowledged = () => {};
   /** Called once if the connection ends before {@link end}. */
   onFailed = () => {};
@@ -22,7 +22,7 @@ export class MqttClient {
   #answered;
   #isEnded = false;
 
-  /** Answers once the server has accepted the connection. */
+  /** Resolves when the server has accepted the connection. */
   async open({ port, clientId, socket = connect({ host: "127.0.0.1", port, noDelay: true }) }) {
     this.#socket = socket;
     this.#socket.on("data", (chunk) => this.#receive(chunk));
@@ -91,7 +91,7 @@ export class MqttClient {
   }
 }
 
-/** PUBLISH packets of one topic, each with another content of `contentBytes`. */
+/** Makes PUBLISH packets for one topic, each with different content of `contentBytes` bytes. */
 export class PublishPackets {
   #packet;
   #qos;
@@ -109,7 +109,7 @@ export class PublishPackets {
     this.#identifierAt = this.#contentAt - 2;
   }
 
-  /** The next ones, in one buffer. Identifiers count from 1 to 65,535 and then from 1 again. */
+  /** The next `count` packets, in one buffer. Identifiers count from 1 to 65,535 and then from 1 again. */
   next(count) {
     const { length } = this.#packet;
     const bytes = Buffer.allocUnsafe(count * length);
@@ -133,7 +133,7 @@ function identifierOf(count) {
   return (count % 65_535) + 1;
 }
 
-/** Where the body of the packet at `at` begins and ends; undefined while it is not there whole. */
+/** Start and end of the body of the packet at `at`; undefined while the packet is incomplete. */
 function findBody(bytes, at) {
   let length = 0;
   for (let index = at + 1, factor = 1; index < bytes.length; index += 1, factor *= 128) {

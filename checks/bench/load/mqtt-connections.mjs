@@ -2,7 +2,7 @@ import { MqttClient } from "./mqtt-client.mjs";
 
 const openingAtOnce = 100;
 
-/** Opens connections, so many at once. @returns {Promise<MqttClient[]>} */
+/** Opens `count` connections, at most {@link openingAtOnce} at a time. @returns {Promise<MqttClient[]>} */
 export async function connectAll(count, port, name = "client") {
   const clients = Array.from({ length: count }, () => new MqttClient());
   for (let from = 0; from < count; from += openingAtOnce) {

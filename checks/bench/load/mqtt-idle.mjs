@@ -1,4 +1,4 @@
-// Idle MQTT connections: node mqtt-idle.mjs PORT COUNT; says when they are open, and holds them until it is ended.
+// Idle MQTT connections: node mqtt-idle.mjs PORT COUNT. Prints a line when they are open, and keeps them open until SIGTERM.
 import { connectAll } from "./mqtt-connections.mjs";
 
 const [port, count] = process.argv.slice(2).map(Number);

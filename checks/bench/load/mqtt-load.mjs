@@ -1,4 +1,4 @@
-// The load generator for MQTT, in a process of its own: node mqtt-load.mjs '<Plan as JSON>'; prints its findings as JSON.
+// The load generator for MQTT, run as a separate process: node mqtt-load.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { percentile } from "../lib/statistics.mjs";
 import { connectAll } from "./mqtt-connections.mjs";
 import { MqttClient, PublishPackets } from "./mqtt-client.mjs";
@@ -12,11 +12,11 @@ import { WebSocketConnection } from "./web-socket.mjs";
  * @property {string} topic
  * @property {number} contentBytes
  * @property {0 | 1} qos of publishes and subscriptions
- * @property {number} window publishes in flight: for each publisher, or ahead of the subscribers
+ * @property {number} window for `ingest`, publishes in flight for each publisher; for `fan-out`, publishes ahead of the subscribers
  * @property {number} [publishers] of `ingest`
  * @property {boolean} [hasTopicEach] whether each publisher has a topic of its own, `topic` and its number
  * @property {number} [subscribers] of `fan-out`
- * @property {{ readonly kind: "tail" | "websocket", readonly port: number }} [readers] how they are connected; over TCP if left out
+ * @property {{ readonly kind: "tail" | "websocket", readonly port: number }} [readers] how the subscribers of `fan-out` connect; MQTT over TCP by default
  * @property {number} warmUpMs not counted
  * @property {number} measureMs
  */
@@ -29,7 +29,7 @@ class Meter {
   #isCounting = false;
   #events = 0;
   #latencies = [];
-  /** Also those of the warm-up. */
+  /** Includes the events of the warm-up. */
   eventsInAll = 0;
   isOver = false;
 
@@ -46,7 +46,7 @@ class Meter {
     if (this.#isCounting) this.#latencies.push(latencyMs);
   }
 
-  /** Measures while clients keep the load going; answers the findings. */
+  /** Waits for the warm-up and the measured time, and returns the findings. */
   async run() {
     const { warmUpMs, measureMs } = this.#plan;
     await pause(warmUpMs);
@@ -68,7 +68,7 @@ class Meter {
   }
 }
 
-/** Each publisher sends as many as were acknowledged, so `window` of them are in flight. */
+/** Each publisher sends one event for each acknowledged event, so that `window` events are in flight. */
 async function ingest(plan, meter) {
   const { publishers, window, topic, hasTopicEach = false } = plan;
   const clients = await connectAll(publishers, plan.port);
@@ -116,7 +116,7 @@ function connectOverWeb(count, readers) {
   return Promise.all(Array.from({ length: count }, (_, index) => open(index)));
 }
 
-/** The publisher keeps `window` publishes ahead of the subscribers, so that no server has to drop any. */
+/** The publisher stays at most `window` publishes ahead of the subscribers, so that no server has to drop events. */
 async function fanOut(plan, meter) {
   const { subscribers: count, window, qos } = plan;
   const subscribers = await openSubscribers(plan);
@@ -128,7 +128,7 @@ async function fanOut(plan, meter) {
   const sendMore = () => {
     const done = Math.min(Math.floor(delivered / count), qos === 0 ? published : acknowledged);
     const more = window - (published - done);
-    if (more < window / 4 || meter.isOver) return; // several leave in one write
+    if (more < window / 4 || meter.isOver) return; // sends several events in one write
     published += more;
     publisher.write(packets.next(more));
   };
@@ -147,7 +147,7 @@ async function fanOut(plan, meter) {
   return [publisher, ...subscribers];
 }
 
-/** One event at a time, from the publish to its delivery. */
+/** Times one event at a time, from the publish to the delivery. */
 async function roundTrip(plan, meter) {
   const { topic, qos } = plan;
   const [subscriber] = await connectAll(1, plan.port, "subscriber");

@@ -1,14 +1,14 @@
 import { connect } from "node:net";
 import { eventBytes } from "./request.mjs";
 
-/** Subject of what is published to JetStream. */
+/** Subject of the messages to JetStream. */
 export const natsSubject = "bench.load";
 
 const lineEnd = "\r\n";
 
 /**
- * One connection to NATS that publishes the same message again as soon as JetStream has acknowledged the one before. It speaks the text
- * protocol over a bare socket, as {@link Connection} speaks HTTP, so that neither server is loaded by the cheaper client.
+ * One connection to NATS that publishes the same message again as soon as JetStream has acknowledged the last one. It speaks the text protocol over
+ * a bare socket, as {@link Connection} speaks HTTP, so that no server has the cheaper client.
  */
 export class NatsConnection {
   #socket;
@@ -20,7 +20,7 @@ export class NatsConnection {
 
   /** @param {string} content @param {(latencyMs: number, isSuccess: boolean) => boolean} onAnswer whether to send again */
   constructor(content, onAnswer) {
-    // The inbox is the connection's own: JetStream answers to it, and only this connection has subscribed.
+    // JetStream answers to the inbox, to which only this connection subscribes.
     this.#publish = (inbox) => `PUB ${natsSubject} ${inbox} ${eventBytes}${lineEnd}${content}${lineEnd}`;
     this.#onAnswer = onAnswer;
   }
@@ -56,7 +56,7 @@ export class NatsConnection {
     }
   }
 
-  /** An acknowledgement is JSON without line ends, so that it can be told by its line alone. */
+  /** An acknowledgement is JSON without line ends, so one line is enough to recognise it. */
   #take(line) {
     if (line.startsWith("PING")) this.#socket.write(`PONG${lineEnd}`);
     else if (line.startsWith("-ERR")) this.#fail();

@@ -1,4 +1,4 @@
-// The load generator, in a process of its own: node publish-load.mjs '<Plan as JSON>'; prints its findings as JSON.
+// The load generator for publishing, run as a separate process: node publish-load.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { percentile } from "../lib/statistics.mjs";
 import { topicsOf } from "../lib/topics.mjs";
 import { Connection } from "./connection.mjs";
@@ -13,17 +13,17 @@ import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "
  * @property {number} connections
  * @property {number} warmUpMs not counted
  * @property {number} measureMs
- * @property {number} [events] ends after so many events instead of after a time
- * @property {number} [eventsPerRequest] more than 1 publishes by JSON-RPC batches
- * @property {number} [topics] spreads the events of JSON-RPC batches over so many topics instead of `topic`
- * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or by STOMP, instead of HTTP
- * @property {string} [destination] of STOMP
- * @property {string} [credential] sent with every request of REST
- * @property {number} [pauseMs] between an answer and the next request of a connection of HTTP; none if left out
- * @property {boolean} [isGreedy] goes on at once after a refusal
+ * @property {number} [events] ends after this many events instead of after a time
+ * @property {number} [eventsPerRequest] if more than 1, publishes by JSON-RPC batches of this size
+ * @property {number} [topics] spreads the events of JSON-RPC batches over this many topics, instead of sending all to `topic`
+ * @property {"nats" | "stomp"} [protocol] publishes to JetStream, or by STOMP; by HTTP if left out
+ * @property {string} [destination] for STOMP
+ * @property {string} [credential] sent with every REST request
+ * @property {number} [pauseMs] time between an answer and the next request of an HTTP connection; 0 if left out
+ * @property {boolean} [isGreedy] sends the next request at once after a refusal, instead of counting a failure
  */
 
-/** Publishes over many connections at once, each one request at a time, and counts. */
+/** Publishes over many connections, with one request at a time on each, and counts the answers. */
 class Load {
   #plan;
   #eventsPerRequest;
@@ -48,7 +48,7 @@ class Load {
     if (plan.topics !== undefined) this.#spread = this.#spreadRequests(plan.topics);
   }
 
-  /** As many as reach every topic, and one for each connection, so that no two events in progress have the same content. */
+  /** Enough requests to reach every topic, and at least one for each connection, so that no two events in flight have the same content. */
   #spreadRequests(count) {
     const batches = Math.max(this.#plan.connections, Math.ceil(count / this.#eventsPerRequest));
     const target = { port: this.#plan.port, topics: topicsOf(count) };
@@ -76,7 +76,7 @@ class Load {
     if (protocol === "nats") return new NatsConnection(content, onAnswer);
     if (protocol === "stomp") return new StompConnection({ destination, content }, onAnswer);
     const eventsPerRequest = this.#eventsPerRequest;
-    // Connections begin with different requests, so that together they reach many topics at once.
+    // Each connection begins with a different request, so that together they publish to many topics at once.
     const requests = this.#spread ?? [this.#request(index)];
     return new Connection({ requests, first: index, eventsPerRequest, pauseMs: this.#plan.pauseMs }, onAnswer);
   }
@@ -108,7 +108,7 @@ class Load {
     this.#isOver = true;
   }
 
-  /** Takes one answer; answers whether to send another request. */
+  /** Counts one answer; returns whether to send another request. */
   #take(latencyMs, isSuccess, isOpen) {
     if (!isSuccess && isOpen && this.#plan.isGreedy) this.#refusals += 1;
     else if (!isSuccess) this.#failures += 1;

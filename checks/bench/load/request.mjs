@@ -1,4 +1,4 @@
-/** Content of each event. */
+/** Length of each event's content. */
 export const eventBytes = 256;
 
 /** Content of one event: `eventBytes` characters that differ from one index to the next. */
@@ -18,7 +18,7 @@ export function jsonRpcPublishes({ port, topic }, index, count) {
   return publishes(port, events);
 }
 
-/** So many batches of `count`, with every content another. One after another they name each topic as often as any other, or nearly so. */
+/** The bytes of `batches` JSON-RPC batches of `count` events, all with different contents. The topics take turns. */
 export function jsonRpcPublishesOver({ port, topics }, batches, count) {
   return Array.from({ length: batches }, (_, batch) => {
     const numbers = Array.from({ length: count }, (__, event) => batch * count + event);

@@ -1,6 +1,6 @@
 import { FrameSocket, toFrame } from "./stomp-frames.mjs";
 
-/** One connection that sends the same SEND again as soon as it has the RECEIPT of the one before. */
+/** One connection that sends the same SEND again as soon as it has the RECEIPT for the last one. */
 export class StompConnection {
   #socket = new FrameSocket((command) => this.#answer(command === "R"));
   #send;
@@ -13,7 +13,7 @@ export class StompConnection {
    * @param {(latencyMs: number, isSuccess: boolean) => boolean} onAnswer whether to send again
    */
   constructor({ destination, content }, onAnswer) {
-    // A broker that keeps no messages unless asked to is asked to.
+    // RabbitMQ stores a message on disk only if `persistent` asks for it.
     const headers = { destination, persistent: "true", receipt: "sent", "content-length": content.length };
     this.#send = toFrame("SEND", headers, content);
     this.#onAnswer = onAnswer;

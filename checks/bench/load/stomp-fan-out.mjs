@@ -1,4 +1,4 @@
-// One connection publishes, many receive, in a process of its own: node stomp-fan-out.mjs '<Plan as JSON>'; prints its findings as JSON.
+// One STOMP connection publishes, many receive. Run as a separate process: node stomp-fan-out.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { percentile } from "../lib/statistics.mjs";
 import { contentOf } from "./request.mjs";
 import { FrameSocket, toFrame } from "./stomp-frames.mjs";
@@ -8,18 +8,18 @@ import { FrameSocket, toFrame } from "./stomp-frames.mjs";
  * @property {number} port
  * @property {string} destination
  * @property {number} connections that receive
- * @property {number} inFlightMax events that some connection has not received yet
+ * @property {number} inFlightMax events that may be in flight at once
  * @property {number} warmUpMs not counted
  * @property {number} measureMs
  */
 
-/** Each event is in flight until its RECEIPT has come and every connection has received it. */
+/** Keeps `inFlightMax` events in flight. An event is in flight until its RECEIPT has come and every connection has received it. */
 class FanOut {
   #plan;
   #send;
   #publisher;
   #sentAt = [];
-  /** Frames that are still to come, by event. */
+  /** For each event, the number of frames (its RECEIPT and its MESSAGEs) that have not come yet. */
   #missing = [];
   #receipts = 0;
   #latencies = [];
@@ -49,7 +49,7 @@ class FanOut {
     return this.#ended;
   }
 
-  /** Events come in the order in which one connection publishes them, so a count says which one it is. */
+  /** Opens a receiving connection. Events arrive in the order of publishing, so a count tells which event a MESSAGE has. */
   #subscribe() {
     let received = 0;
     const socket = new FrameSocket((command) => {
@@ -122,7 +122,7 @@ class FanOut {
     };
   }
 
-  /** Everything has arrived. */
+  /** Called when every frame has arrived. */
   #end() {
     this.#resolve({ ...this.#findings, eventsInAll: this.#missing.length * this.#plan.connections });
   }

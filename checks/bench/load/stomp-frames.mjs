@@ -3,7 +3,7 @@ import { connect } from "node:net";
 const receiveBytes = 65_536;
 const nul = 0;
 
-/** The frame that opens a connection; the peer wants its default user. */
+/** The frame that opens a connection, with RabbitMQ's default user. */
 const connectFrame = toFrame("CONNECT", {
   "accept-version": "1.2",
   host: "/",
@@ -19,13 +19,13 @@ export function toFrame(command, headers, body = "") {
 }
 
 /**
- * A bare socket that speaks STOMP 1.2 and knows of a frame only where it ends and how it begins: every microsecond of the client is one that
- * the server under test does not have. No body has a NUL, so each NUL ends a frame.
+ * A bare socket that speaks STOMP 1.2. It finds only the first letter and the end of each frame, because client and server share the processors.
+ * No body contains a NUL, so each NUL ends a frame.
  */
 export class FrameSocket {
   #socket;
   #onFrame;
-  /** The begin of a frame that is not complete; empty between frames. */
+  /** First letter of the incomplete frame; empty between frames. */
   #begin = "";
   #isConnected = false;
 
@@ -76,7 +76,7 @@ export class FrameSocket {
   }
 }
 
-/** Of the frame that begins there, after the line ends that may stand between frames; empty where there is none. */
+/** The first letter of the frame at `from`, after any line ends between frames; empty if no frame has begun. */
 function firstLetter(bytes, from) {
   const lineEnd = 10;
   let at = from;

@@ -1,18 +1,18 @@
 import { connect } from "node:net";
 
-/** What each event has once, and what opens a stream has not. */
+/** Occurs once in each event, and never in the frames that open a stream. */
 const mark = Buffer.from("\ndata: ");
 
-/** A tail over a bare socket, which counts events. It has the face of an MqttClient that is subscribed. */
+/** Reads a tail over a bare socket and counts events. It has the callbacks of a subscribed MqttClient. */
 export class TailReader {
   onDeliveries = () => {};
   onFailed = () => {};
   #socket;
-  /** What may be the beginning of a mark. */
+  /** The last received bytes, in which a mark may begin. */
   #rest = Buffer.alloc(0);
   #isEnded = false;
 
-  /** Answers once the stream has begun. */
+  /** Resolves when the stream has begun. */
   open({ port, topic }) {
     this.#socket = connect({ host: "127.0.0.1", port, noDelay: true });
     this.#socket.once("connect", () => {
@@ -22,7 +22,7 @@ export class TailReader {
       const fail = () => {
         if (this.#isEnded) return;
         this.#isEnded = true;
-        reject(new Error("The server closed a tail."));
+        reject(new Error("The server closed a tail connection."));
         this.onFailed();
       };
       this.#socket.on("error", fail);

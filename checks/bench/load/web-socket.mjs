@@ -5,7 +5,7 @@ const binaryFrame = 0x82;
 const closeFrame = 0x88;
 const key = Buffer.alloc(16).toString("base64");
 
-/** A WebSocket for MQTT over a bare socket, as much of one as a load needs: the mask is of zeros, and frames of the server are not checked. */
+/** A minimal WebSocket client for MQTT over a bare socket: it masks with zeros, and does not validate the server's frames. */
 export class WebSocketConnection extends EventEmitter {
   #socket;
   #rest = Buffer.alloc(0);
@@ -46,7 +46,7 @@ export class WebSocketConnection extends EventEmitter {
     this.#rest = this.#isOpen ? this.#takeFrames(bytes) : bytes;
   }
 
-  /** Gives all payloads of a chunk at once; answers what is not whole. */
+  /** Emits all complete payloads at once; returns the bytes of the incomplete frame. */
   #takeFrames(bytes) {
     const payloads = [];
     let at = 0;

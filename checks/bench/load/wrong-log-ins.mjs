@@ -1,22 +1,22 @@
-// Somebody who tries credentials, in a process of its own: node wrong-log-ins.mjs '<Plan as JSON>'; prints its findings as JSON.
+// A client that tries wrong credentials, run as a separate process: node wrong-log-ins.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { connect } from "node:net";
 
 /**
  * @typedef {object} Plan
  * @property {number} port
- * @property {string} from the address to come from
- * @property {number} perSecond
+ * @property {string} from local address of the connections
+ * @property {number} perSecond attempts a second
  * @property {number} measureMs
  */
 
-/** Longest that an attempt waits for its answer. */
+/** Longest time that an attempt waits for its answer. */
 const heldMs = 1_500;
 const tickMs = 5;
 
-// Most attempts end with a reset, whose stack costs the attacker a sixth of its time.
+// Most attempts end with a reset. Recording the error's stack would cost the attacker a sixth of its time.
 Error.stackTraceLimit = 0;
 
-/** Each attempt is a connection of its own: the broker closes those that come too often. */
+/** Makes a new connection for each attempt, because the broker closes connections of an address that tries too often. */
 class WrongLogIns {
   #plan;
   #request;

@@ -1,6 +1,6 @@
 import { type CredentialName, credentialNames } from "./access-world.ts";
 
-/** What each credential is answered with where the client's would be served. */
+/** Code that each credential gets for calls that the client may make; undefined if it is not always refused. */
 export const codes: Readonly<Record<CredentialName, number | undefined>> = {
   none: 100_701,
   wrong: 100_701,
@@ -25,7 +25,7 @@ export const codes: Readonly<Record<CredentialName, number | undefined>> = {
   "token client": undefined,
   "token admin": undefined,
 };
-export const unknown = credentialNames.filter((name) => codes[name] === 100_701);
+export const invalid = credentialNames.filter((name) => codes[name] === 100_701);
 export const insufficient = ["weak", "elsewhere", "token weak", "token elsewhere"] as const;
 export const clients = ["client", "token client"] as const;
 export const refused = credentialNames.filter((name) => codes[name] !== undefined);

@@ -23,13 +23,13 @@ const roles = {
   limited: [{ actions: all, filter: "${tenant}/#" }],
 };
 
-/** A publish of more than a byte takes what is allowed for longer than any test runs. */
+/** One publish of `bounded` uses up its quota of bytes for longer than any test runs. */
 const quotas = {
   principals: { bounded: { bytesPerSecond: 1, connections: 1 } },
   tenants: { limited: { topics: 1, subscriptions: 1, sessions: 1 } },
 };
 
-/** Ways to be refused, and two to be served. */
+/** Names of the credentials: API keys, and tokens of an issuer. Keys and tokens named `weak` or `elsewhere` have rights for other topics only. */
 export const credentialNames = [
   "none",
   "wrong",
@@ -57,7 +57,7 @@ export const credentialNames = [
 export type CredentialName = (typeof credentialNames)[number];
 
 const issuerName = "https://issuer.example";
-/** What the tokens of the issuer mean. */
+/** Settings for the issuer's tokens. */
 const tokens = {
   issuer: issuerName,
   audience: "stele",
@@ -67,7 +67,7 @@ const tokens = {
 };
 
 export interface AccessWorldOptions {
-  /** Whether each client comes from an address of its own: the broker then slows none for the wrong credentials of others. */
+  /** Whether each client has its own address, so that the broker slows no client for the wrong credentials of another. */
   readonly hasClientsApart?: boolean;
 }
 
@@ -150,33 +150,34 @@ export class AccessWorld implements AsyncDisposable {
     return world;
   }
 
-  /** What the issuer publishes from now on. */
+  /** Publishes only the keys of these issuers. */
   publishKeys(...issuers: readonly TokenIssuer[]): void {
     writeFileSync(join(this.#folder.path, "keys.json"), toKeySet(...issuers));
   }
 
-  /** Another key of the issuer, which the broker knows soon. */
+  /** Publishes another key of the issuer, which the broker reads soon. */
   addIssuerKey(kid: string): TokenIssuer {
     const added = new TokenIssuer(issuerName, kid);
     this.publishKeys(this.#issuer, added);
     return added;
   }
 
-  /** Only the first key of the issuer counts again. */
+  /** Publishes only the issuer's first key again. */
   removeIssuerKeys(): void {
     this.publishKeys(this.#issuer);
   }
 
-  /** A token of the client for so long. */
+  /** A token of the client that expires after so many seconds. */
   signFor(seconds: number, issuer = this.#issuer): string {
     return issuer.sign({ sub: "client", groups: ["client"], exp: Math.floor(Date.now() / 1000) + seconds });
   }
 
-  /** A token of somebody with the client's role. */
+  /** A token of another principal with the client's role. */
   signAs(principal: string): string {
     return this.#issuer.sign({ sub: principal, groups: ["client"], exp: Math.floor(Date.now() / 1000) + 60 });
   }
 
+  /** Waits until a call with the credential gets an answer that contains `part`. */
   async #answers(name: CredentialName, part: string): Promise<void> {
     await this.door("REST GET", "client").call("open", { topic: "t/a" });
     const ask = { method: "GET", path: "/rest/state?topic=t/a" } as const;
@@ -187,7 +188,7 @@ export class AccessWorld implements AsyncDisposable {
     return this.#credentials[name];
   }
 
-  /** Every secret that was given to a client. */
+  /** The secret part of every key, and the signature of every token. */
   get secrets(): readonly string[] {
     return Object.values(this.#credentials).flatMap((text) =>
       text?.startsWith("stele_") === true
@@ -208,12 +209,12 @@ export class AccessWorld implements AsyncDisposable {
     return command(this.#folder, "role", ...words);
   }
 
-  /** What the audit log says by now. */
+  /** The audit log so far. */
   auditLog(): string {
     return readFileSync(auditLogOf(this.#folder), "utf8");
   }
 
-  /** Where the next client comes from; undefined where the system chooses. */
+  /** Local address for the next client; undefined if the system chooses. */
   takeAddress(): string | undefined {
     return this.#hasClientsApart ? takeLoopbackAddress() : undefined;
   }
@@ -244,7 +245,7 @@ export class AccessWorld implements AsyncDisposable {
     return Number(new RegExp(`^ {2}${protocol} +\\w+:.*:(\\d+)$`, "m").exec(this.broker.stderr())?.[1]);
   }
 
-  /** All that calls can change. */
+  /** Everything that a call could change. */
   async snapshot(): Promise<unknown> {
     const [clients, operators] = [this.http("client"), this.http("admin", this.operators)];
     const topics = await clients.send({ method: "GET", path: "/rest/list?pageIndex=0&pageSize=50" });
@@ -277,7 +278,7 @@ async function command(folder: TempFolder, name: "key" | "role", ...words: reado
   return stdout;
 }
 
-/** Those that are refused end in their own way; all others expire after the tests. */
+/** All tokens but the expired one are valid for an hour. */
 function createTokens(issuer: TokenIssuer, removed: TokenIssuer) {
   const exp = Math.floor(Date.now() / 1000) + 3_600;
   const client = { sub: "client", groups: ["client"], exp };

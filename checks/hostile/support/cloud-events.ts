@@ -3,7 +3,7 @@ import type { HttpRequest } from "../../harness/http-client.ts";
 export const cloudEventForms = ["structured", "binary", "batch"] as const;
 export type CloudEventForm = (typeof cloudEventForms)[number];
 
-/** A publish of CloudEvents, one of each topic; only a batch takes several. */
+/** A request that publishes one CloudEvent for each subject, which is its topic. Only the form `batch` takes several. */
 export function publishCloudEvents(
   form: CloudEventForm,
   subjects: readonly [string, ...string[]],

@@ -6,7 +6,7 @@ export interface Attack {
   readonly connections: number;
   /** Raw bytes on the wire. */
   readonly request: Uint8Array;
-  /** `stops reading`: never reads the answer. Otherwise, a client reads and discards it. */
+  /** Never reads the answer. By default, a client reads and discards it. */
   readonly stopsReading?: boolean;
 }
 

@@ -1,16 +1,16 @@
 // Publishes one small event after another and reads each back, in its own thread, so that the load of the attackers on the test's event loop does not
-// count as a delay of the broker. A call waited no longer than the broker's process worked meanwhile: the rest is the load of the machine.
+// count as a delay of the broker. A call's wait is at most the broker's processor time meanwhile: the rest is other load on the machine.
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { request } from "undici";
 
-/** A hundredth of a second, on every Linux. */
+/** Unit of processor time in /proc: a hundredth of a second on Linux. */
 const tickMs = 10;
 const calls = [];
 const stopping = new AbortController();
 parentPort.once("message", () => stopping.abort());
 
-/** Processor time of all threads of the broker, in milliseconds. */
+/** Processor time that all threads of the broker have used, in milliseconds. */
 function workedMs() {
   const fields = readFileSync(`/proc/${workerData.pid}/stat`, "utf8").split(") ")[1].split(" ");
   return (Number(fields[11]) + Number(fields[12])) * tickMs;

@@ -17,11 +17,11 @@ export class HonestCaller implements AsyncDisposable {
     this.#worker = new Worker(new URL("honest-caller.mjs", import.meta.url), { workerData: { url, pid, topic } });
   }
 
-  /** Returns the 95th percentile of either time. @throws Error if a call got a wrong answer. */
+  /** Stops the calls; returns the 95th percentile of both times. @throws Error if a call got a wrong answer. */
   async stop(): Promise<CallTimes> {
     this.#worker.postMessage("stop", []);
     const [message] = await once(this.#worker, "message");
-    const calls = message as readonly CallTimes[]; // The worker sends it.
+    const calls = message as readonly CallTimes[]; // As honest-caller.mjs sends it.
     return { wallMs: mostOf(calls.map(({ wallMs }) => wallMs)), waitMs: mostOf(calls.map(({ waitMs }) => waitMs)) };
   }
 

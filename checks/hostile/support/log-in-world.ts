@@ -21,11 +21,11 @@ interface LogInWorldParts {
   readonly folder: TempFolder;
 }
 
-/** A broker whose console people log in to by real providers. */
+/** A broker with a console that users log in to through real OpenID providers. */
 export class LogInWorld implements AsyncDisposable {
-  /** Of the tenant acme, with the log-in `acme`. */
+  /** Provider of the tenant acme. Its log-in is called `acme`. */
   readonly provider: OidcServer;
-  /** Of the operators, with the log-in `staff`. */
+  /** Provider of the operators. Its log-in is called `staff`. */
   readonly staff: OidcServer;
   readonly broker: BrokerProcess;
   /** Base URL of the operators' listener. */
@@ -40,7 +40,7 @@ export class LogInWorld implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  /** There is a log-in `globex` too, by whose provider nobody can log in. */
+  /** Also configures a log-in `globex`, whose provider does not exist. */
   static async start({ basePath = "" }: { readonly basePath?: string } = {}): Promise<LogInWorld> {
     const [port, adminPort] = [await findFreePort(), await findFreePort()];
     const origins = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`];
@@ -80,7 +80,7 @@ export class LogInWorld implements AsyncDisposable {
     return new LogInWorld({ provider, staff, broker, operatorsUrl: `${second}${basePath}`, folder });
   }
 
-  /** Of the console, without a slash at its end. */
+  /** URL of the console, without a slash at its end. */
   get consoleUrl(): string {
     return `${this.broker.url}/console`;
   }

@@ -163,7 +163,7 @@ const slots: Readonly<Record<Slot, (values: OddValues) => string>> = {
     object(values, { fromBlock: "tag", toBlock: "tag", blockHash: "hash", address: "address" }, topics(values)),
 };
 
-/** Some of the members, in order. */
+/** A JSON object with some of the members, in order. */
 function object(values: OddValues, members: Readonly<Record<string, Slot>>, more = ""): string {
   const kept = Object.entries(members).filter(() => values.random.below(3) === 0);
   const texts = kept.map(([name, slot]) => `"${name}":${render(values, slot)}`);

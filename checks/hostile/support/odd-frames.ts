@@ -4,7 +4,7 @@ import { edgeNumbers, type OddValues } from "./odd-values.ts";
 const textMax = 2_000;
 const names = ["t", "u", "s", "r", "", "0"];
 
-/** The CONNECT of a usual client, or of an odd one. */
+/** A CONNECT frame; one in five has odd headers. */
 export function oddHello(values: OddValues): { readonly bytes: Buffer; readonly version: Version } {
   const { random } = values;
   const version = random.pick(versions);
@@ -14,7 +14,7 @@ export function oddHello(values: OddValues): { readonly bytes: Buffer; readonly 
   return { bytes: toBytes({ command: random.pick(["CONNECT", "STOMP"]), headers }, version), version };
 }
 
-/** Any frame that a client sends once it is connected. Receipts, names and acknowledgements meet in one connection. */
+/** A random frame of a connected client. Names come from a short list, so that frames of one connection refer to each other. */
 export function oddFrame(values: OddValues, version: Version): Buffer {
   const { random } = values;
   const make = random.pick([send, send, send, subscribe, subscribe, settle, settle, bracket, bracket, rare]);
@@ -106,17 +106,17 @@ function oddDestination(values: OddValues): string {
   return random.pick([one, one, () => `${one()},${one()}`, () => ",", () => `${one()},`])();
 }
 
-/** CONNECT has no escapes. */
+/** Text for a header of CONNECT, which has no escape sequences. */
 function lineOf(values: OddValues): string {
   return values.text(100).replaceAll(/[\r\n:\0]/g, "");
 }
 
-/** The headers, nearly always. */
+/** The headers, nine times out of ten. */
 function some({ random }: OddValues, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return random.below(10) === 0 ? {} : headers;
 }
 
-/** The headers, now and then. */
+/** The headers, one time in four. */
 function oddly({ random }: OddValues, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return random.below(4) === 0 ? headers : {};
 }

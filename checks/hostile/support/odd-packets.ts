@@ -4,7 +4,7 @@ import { edgeNumbers, type OddValues } from "./odd-values.ts";
 
 export type MqttVersion = 4 | 5;
 
-/** Longest text of MQTT, in bytes (section 1.5.4); a character of OddValues takes up to four. */
+/** Characters of the longest text. MQTT allows 65,535 bytes (section 1.5.4), and a character of OddValues takes up to four. */
 const textMax = 16_000;
 const prefixed = [
   "svc-qos",
@@ -17,7 +17,7 @@ const prefixed = [
   "groupId",
 ];
 
-/** The CONNECT of a client that is known, or of an odd one. */
+/** A CONNECT packet; one in four has odd fields. */
 export function oddConnect(values: OddValues, version: MqttVersion, name: string): Buffer {
   const { random } = values;
   const clean = random.below(2) === 0;
@@ -26,7 +26,7 @@ export function oddConnect(values: OddValues, version: MqttVersion, name: string
   return toBytes({ ...usual, ...odd }, version) ?? toBytes(usual, version) ?? Buffer.alloc(0);
 }
 
-/** Any packet that a client sends once it is connected; undefined for values that have no bytes. */
+/** A random packet of a connected client; undefined if the library cannot encode it. */
 export function oddPacket(values: OddValues, version: MqttVersion): Buffer | undefined {
   const make = values.random.pick([
     publish,
@@ -46,7 +46,7 @@ function toBytes(packet: object, protocolVersion: MqttVersion): Buffer | undefin
     const whole = { protocolId: "MQTT", protocolVersion, ...packet } as Packet; // The broker judges the fields.
     return mqttPacket.generate(whole, { protocolVersion });
   } catch {
-    return undefined; // The library has no form for it.
+    return undefined; // The library cannot encode the packet.
   }
 }
 
@@ -147,7 +147,7 @@ function userProperties(values: OddValues): Readonly<Record<string, string>> {
   return Object.fromEntries(Array.from({ length: random.below(4) }, () => [name(), value()]));
 }
 
-/** Few, so that packets of one connection meet. */
+/** One of a few identifiers, so that packets of one connection refer to each other. */
 function packetId(random: Random): number {
   return random.pick([1, 2, 3, 65_535]);
 }

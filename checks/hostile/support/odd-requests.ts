@@ -38,7 +38,7 @@ const contentTypes = [
   "x".repeat(5000),
 ];
 
-/** A request on one of the transports. */
+/** A random HTTP request. */
 export function oddRequest(values: OddValues): HttpRequest {
   const { random } = values;
   return random.pick([
@@ -74,7 +74,7 @@ function pairs(values: OddValues, operation: string, lengthMax: number): readonl
   return [...own, ...odd].map((name) => [name, values.parameter(name, lengthMax)] as const);
 }
 
-/** Adds invalid escapes, or escapes of invalid UTF-8. */
+/** A query string; one in ten has invalid escapes, or escapes of invalid UTF-8. */
 function query(values: OddValues, operation: string, lengthMax: number): string {
   const { random } = values;
   const text = pairs(values, operation, lengthMax)
@@ -198,7 +198,7 @@ function admin(values: OddValues): HttpRequest {
   };
 }
 
-/** A look at one subscription, event or topic. */
+/** A GET of one subscription, event, topic or role, or of the sessions. */
 function adminOfOne(values: OddValues): HttpRequest {
   const { random } = values;
   const segment = (name: string): string => encodeURIComponent(wellFormed(values.parameter(name, queryTextMax)));
@@ -227,7 +227,7 @@ function adminOrder(values: OddValues): HttpRequest {
   ])();
   const body = random.below(8) === 0 ? values.json() : `{"${random.pick(["from", "to"])}":${place}}`;
   const search = random.pick(["", "all=true&", "prefix=fuzz&"]);
-  const isDryRun = random.below(8) > 0; // An order may wait a second for an attempt.
+  const isDryRun = random.below(8) > 0; // An order that is no dry run may wait a second for an attempt.
   return {
     method: "POST",
     path: `/admin/v1/subscriptions${random.pick([one, ""])}/${order}?${search}dryRun=${isDryRun}`,
@@ -236,7 +236,7 @@ function adminOrder(values: OddValues): HttpRequest {
   };
 }
 
-/** A tail that is refused: any other would not end. */
+/** A tail that the broker refuses, because an accepted one would not end. */
 function tail(values: OddValues): HttpRequest {
   const { random } = values;
   const odd = (name: string): Readonly<Record<string, string>> =>

@@ -84,7 +84,7 @@ export class OddValues {
     this.#known = known;
   }
 
-  /** Up to `lengthMax` characters. */
+  /** A text of at most `lengthMax` characters. */
   text(lengthMax: number): string {
     const { random } = this;
     const text = random.pick([
@@ -119,7 +119,7 @@ export class OddValues {
     return random.pick(edgeNumbers);
   }
 
-  /** An existing one, or one of the right form. */
+  /** The eventId of an existing event, or another in the right form. */
   eventId(): string {
     const { random } = this;
     const known = random.pick(this.#known.eventIds);

@@ -19,7 +19,7 @@ export type TenantName = (typeof tenantNames)[number];
 type Name = TenantName | "operator";
 
 const actions = ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"];
-/** Every right: what keeps tenants apart is not the rules. */
+/** Every right, because the tests check that tenants are kept apart without rules. */
 const roles = { all: [{ actions }] };
 
 export const mqttVersions = [4, 5] as const;
@@ -61,12 +61,12 @@ export class TenantWorld implements AsyncDisposable {
     return openDoor(this.#http(name, this.#broker.url), kind);
   }
 
-  /** Sends a request to the clients' listener, and answers the text. */
+  /** Sends a request to the clients' listener, and returns the text of the answer. */
   async send(name: Name, request: HttpRequest): Promise<string> {
     return (await this.#http(name, this.#broker.url).send(request)).text;
   }
 
-  /** The lines of a tail, from the first one on. */
+  /** Opens a tail, and returns its lines. */
   async tail(name: TenantName, query: string): Promise<AsyncIterable<string>> {
     const headers = { authorization: `Bearer ${this.#keys[name]}`, accept: "application/x-ndjson" };
     const { status, body } = await fetch(`${this.#broker.url}/tail?${query}`, { headers });
@@ -74,7 +74,7 @@ export class TenantWorld implements AsyncDisposable {
     return createInterface({ input: Readable.fromWeb(body) })[Symbol.asyncIterator]();
   }
 
-  /** What the operators' listener says, as text. */
+  /** The text of a page at the operators' listener. */
   async page(name: Name, path: string): Promise<string> {
     const base = /^ {2}Operators +(http:\S+)$/m.exec(this.#broker.stderr())?.[1] ?? "";
     return (await this.#http(name, base).send({ method: "GET", path })).text;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from "node:crypto";
 
-/** An issuer of tokens with a key of its own, without the library that the broker verifies with. */
+/** An issuer of tokens with one key. It signs without the library that the broker verifies with. */
 export class TokenIssuer {
   readonly name: string;
   readonly kid: string;
@@ -28,12 +28,12 @@ export class TokenIssuer {
   }
 }
 
-/** The document of keys that issuers publish. */
+/** The JSON Web Key Set of these issuers. */
 export function toKeySet(...issuers: readonly TokenIssuer[]): string {
   return JSON.stringify({ keys: issuers.map(({ jwk }) => jwk) });
 }
 
-/** A part of a token. */
+/** Encodes a part of a JSON Web Token. */
 export function toPart(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
 }

@@ -9,7 +9,7 @@ export interface WebRequest {
   readonly body: string;
 }
 
-/** How a server answers; it may also never answer. */
+/** Answers a request, or leaves it unanswered. */
 export type Answer = (request: WebRequest, response: ServerResponse) => void;
 
 /** A server on loopback that does not know callbacks. */
@@ -17,7 +17,7 @@ export interface WebServer extends AsyncDisposable {
   readonly url: string;
   /** Complete requests. */
   readonly requests: readonly WebRequest[];
-  /** Bytes of their bodies. */
+  /** Sum of the lengths of the request bodies. */
   readonly bodyBytes: number;
   readonly openConnections: number;
   setAnswer(answer: Answer): void;
@@ -62,7 +62,7 @@ export async function startWebServer(answer: Answer, port = 0): Promise<WebServe
   };
 }
 
-/** A status, and nothing else. */
+/** Answers with a status and no body. */
 export function answer(status: number, headers: Readonly<Record<string, string>> = {}): Answer {
   return (_request, response) => void response.writeHead(status, headers).end();
 }

@@ -1,9 +1,9 @@
 import { Ajv } from "ajv";
 import formats from "ajv-formats";
 
-/** A message as it came. */
+/** A received message. */
 export interface Arrived {
-  /** Undefined where its protocol says none. */
+  /** Undefined if the protocol does not carry it. */
   readonly contentType?: string | undefined;
   readonly headers?: object;
   readonly payload: unknown;
@@ -26,7 +26,7 @@ interface Content {
   readonly components: { readonly messages: Readonly<Record<string, Message>> };
 }
 
-/** An AsyncAPI document as its readers use it. */
+/** An AsyncAPI document, to compare received messages with. */
 export class AsyncDocument {
   readonly #ajv = new Ajv({ strict: false });
   readonly #content: Content;
@@ -44,20 +44,20 @@ export class AsyncDocument {
     return server;
   }
 
-  /** Its address as a URL. */
+  /** The URL of the server of that name. */
   urlOf(name: string): URL {
     const { protocol, host, pathname = "" } = this.server(name);
     return new URL(`${protocol}://${host}${pathname}`);
   }
 
-  /** The messages of an operation that this may be. */
+  /** Names of the operation's messages that `arrived` matches. */
   matchesOf(operation: string, arrived: Arrived): readonly string[] {
     const references = this.#content.operations[operation]?.messages ?? [];
     const names = references.map(({ $ref }) => $ref.replace(/.*\//, ""));
     return names.filter((name) => this.messageFits(name, arrived));
   }
 
-  /** Whether this may be the message of that name. */
+  /** Whether the received message matches the message of that name. */
   messageFits(name: string, { contentType, headers = {}, payload }: Arrived): boolean {
     const message = this.#content.components.messages[name];
     if (message === undefined || (contentType !== undefined && contentType !== message.contentType)) return false;

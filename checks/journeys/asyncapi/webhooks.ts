@@ -8,7 +8,7 @@ interface Callback {
   readonly body: Buffer;
 }
 
-/** A receiver that keeps every callback as it came, and knows nothing of the validation request: a broker that needs consent pings it. */
+/** A receiver that keeps every callback. It refuses the validation request, so that a broker that requires consent sends it a ping. */
 export class Webhooks implements AsyncDisposable {
   readonly #server: Server;
   readonly #callbacks = new Map<string, Callback[]>();
@@ -32,13 +32,13 @@ export class Webhooks implements AsyncDisposable {
     return webhooks;
   }
 
-  /** The address of one subscription. */
+  /** The callback url for one subscription. */
   urlOf(path: string): string {
     const { port } = this.#server.address() as AddressInfo; // It listens on a port.
     return `http://127.0.0.1:${port}/${path}`;
   }
 
-  /** The first so many callbacks of a subscription. */
+  /** Waits for the first `count` callbacks of a subscription. */
   async take(path: string, count: number): Promise<readonly Callback[]> {
     return until(`${count} callbacks`, () => {
       const all = this.#callbacks.get(`/${path}`) ?? [];

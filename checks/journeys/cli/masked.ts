@@ -1,4 +1,4 @@
-/** A command's output without what differs between two runs. `names` are addresses and folders of this run, each with what stands for it. */
+/** A command's output with placeholders for what differs between two runs. `names` has the placeholders for addresses and folders of this run. */
 export function masked(text: string, names: Readonly<Record<string, string>>): string {
   let known = text;
   for (const [name, mark] of Object.entries(names)) known = known.replaceAll(name, mark);

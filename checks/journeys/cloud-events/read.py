@@ -1,4 +1,4 @@
-"""Reads CloudEvents in JSON, a line each, and prints what the library of the CloudEvents project understands."""
+"""Reads CloudEvents in JSON from standard input, one a line, with the library of the CloudEvents project, and prints their attributes and data."""
 
 import base64
 import json

@@ -9,7 +9,7 @@ import { findProgram } from "../../harness/find-program.ts";
 const executablePath = findProgram("chromium");
 export const canRunChromium = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 
-/** Pictures of the last run, for people: a test says little about looks. */
+/** Folder for screenshots of the last run, for people to look at. */
 const pictures = process.env["CHECKS_PICTURES"] ?? join(tmpdir(), "stele-console-pictures");
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -18,22 +18,22 @@ const grave: ReadonlySet<unknown> = new Set(["serious", "critical"]);
 const watchPolicy = `document.addEventListener("securitypolicyviolation", (violation) =>
   reportViolation([violation.violatedDirective, violation.blockedURI, violation.sample].join(" ")));`;
 
-/** Each scheme and each width once: what axe finds depends on one of them, not on both together. */
+/** Each colour scheme and each width once: what axe finds depends on one of them, not on their combination. */
 const looks = [
   { name: "light-wide", colorScheme: "light", viewport: { width: 1280, height: 860 } },
   { name: "dark-narrow", colorScheme: "dark", viewport: { width: 390, height: 780 } },
 ] as const;
 
-/** A page is read-only until somebody unlocks it, also after it was loaded again. */
+/** Unlocks a page, which is read-only after each load. */
 export async function unlock(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Unlock changes" }).click();
   await page.getByRole("button", { name: "Lock changes", exact: true }).waitFor();
 }
 
-/** A Chromium whose pages are watched for everything that a console must not do. */
+/** A Chromium that records the faults of its pages. */
 export class ConsoleBrowser implements AsyncDisposable {
   readonly #browser: Browser;
-  /** Errors of scripts, refusals by the page's policy, and requests to other servers. */
+  /** Errors of scripts, violations of the Content-Security-Policy, and requests to other servers. */
   readonly faults: string[] = [];
 
   private constructor(browser: Browser) {
@@ -44,7 +44,7 @@ export class ConsoleBrowser implements AsyncDisposable {
     return new ConsoleBrowser(await chromium.launch({ executablePath: executablePath ?? "chromium" }));
   }
 
-  /** A tab of its own, without cookies or storage of others. */
+  /** Opens a URL in a new tab, which shares no cookies and no storage with others. */
   async open(url: string): Promise<Page> {
     const context = await this.#browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
     const page = await context.newPage();
@@ -53,7 +53,7 @@ export class ConsoleBrowser implements AsyncDisposable {
     return page;
   }
 
-  /** What axe finds grave on a view in each look, with a picture of each. */
+  /** Returns the serious and critical violations that axe finds on a view in each look, and takes screenshots. */
   async examine(
     url: string,
     { name, ready }: { readonly name: string; readonly ready: (page: Page) => Promise<void> },
@@ -79,7 +79,7 @@ export class ConsoleBrowser implements AsyncDisposable {
     await this.#browser.close();
   }
 
-  /** Axe is a script of ours, so the page's policy is left out where it runs, and there alone. */
+  /** Bypasses the Content-Security-Policy, which would refuse the test's axe script. */
   #examiner({ colorScheme, viewport }: (typeof looks)[number]): Promise<BrowserContext> {
     return this.#browser.newContext({ bypassCSP: true, colorScheme, viewport, reducedMotion: "reduce" });
   }

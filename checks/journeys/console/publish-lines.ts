@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 
-/** Many events in few requests, in order. */
+/** Publishes each line as an event, in order, in few requests. */
 export async function publishLines(url: string, topic: string, lines: readonly string[]): Promise<void> {
   const batchMax = 500;
   for (let at = 0; at < lines.length; at += batchMax) {

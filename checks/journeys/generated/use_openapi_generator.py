@@ -17,8 +17,8 @@ event = rest.get_event(event_id=sent.event_id).actual_instance
 assert isinstance(event, Event), event
 assert base64.b64decode(event.content).decode() == '{"ä":1}', event
 assert event.extensions == {"svc-format": "json"}, event
-told = rest.state(topic="openapi-generator").actual_instance
-assert isinstance(told, TopicState) and told.sequence_number == 1, told
+found = rest.state(topic="openapi-generator").actual_instance
+assert isinstance(found, TopicState) and found.sequence_number == 1, found
 page = rest.list(page_index=0, page_size=5).actual_instance
 assert isinstance(page, TopicPage) and "openapi-generator" in [info.topic_name for info in page.topic_info_list], page
 missing = rest.state(topic="missing").actual_instance

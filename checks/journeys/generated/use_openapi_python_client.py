@@ -19,8 +19,8 @@ event = get_event.sync(client=client, event_id=sent.event_id)
 assert isinstance(event, Event), event
 assert base64.b64decode(event.content).decode() == '{"ä":1}', event
 assert event.extensions.to_dict() == {"svc-format": "json"}, event
-told = state.sync(client=client, topic="openapi-python-client")
-assert isinstance(told, TopicState) and told.sequence_number == 1, told
+found = state.sync(client=client, topic="openapi-python-client")
+assert isinstance(found, TopicState) and found.sequence_number == 1, found
 page = list_.sync(client=client, page_index=0, page_size=5)
 assert isinstance(page, TopicPage) and "openapi-python-client" in [info.topic_name for info in page.topic_info_list], page
 missing = state.sync(client=client, topic="missing")

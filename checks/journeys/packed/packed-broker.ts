@@ -9,7 +9,7 @@ export interface PackedBrokerOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A broker that an installed command started, as a user starts it. */
+/** A broker that the installed command has started. */
 export class PackedBroker implements AsyncDisposable {
   #url = "";
   readonly #child: ChildProcess;
@@ -22,7 +22,7 @@ export class PackedBroker implements AsyncDisposable {
     return this.#url;
   }
 
-  /** @throws Error with the broker's output if it does not come up. */
+  /** @throws Error with the broker's output if the broker ends or is not ready in time. */
   static async start({ program, cwd, env }: PackedBrokerOptions): Promise<PackedBroker> {
     const flags = ["--port", "0", "--stomp-port", "off", "--mqtt-port", "off"];
     const child = spawn(program, ["start", ...flags], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
@@ -31,7 +31,7 @@ export class PackedBroker implements AsyncDisposable {
     child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
     try {
       broker.#url = await until("the installed broker is ready", () => {
-        if (child.exitCode !== null) throw new Error(`it ended: ${output}`);
+        if (child.exitCode !== null) throw new Error(`the broker ended: ${output}`);
         return /REST +(http:\S+)\/rest\//.exec(output)?.[1];
       });
       return broker;

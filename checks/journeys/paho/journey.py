@@ -1,4 +1,4 @@
-"""A client on Paho for Python: PORT VERSION. Prints what it sees as JSON, a line each, and reads its orders from standard input."""
+"""Runs a Paho client: python journey.py PORT VERSION. Reads orders from standard input and prints reports, both as one JSON object a line."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A client on stomp.py: VERSION PORT. Prints what it sees as JSON, a line each, and reads its orders from standard input."""
+"""Runs a stomp.py client: python journey.py VERSION PORT. Reads orders from standard input and prints reports, both as one JSON object a line."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ def say(what, **fields):
 
 
 class Listener(stomp.ConnectionListener):
-    """Only its thread prints."""
+    """Prints all reports, so that only the connection's receiver thread prints."""
 
     def on_connected(self, _frame):
         say("connected")
@@ -48,7 +48,7 @@ def create():
 
 
 def settle(command, headers):
-    """Calls ack or nack as the version has it; 1.0 has no nack."""
+    """Calls ack or nack with the arguments of the version; 1.0 has no nack."""
     if version == "1.0":
         command(headers["message-id"])
     elif version == "1.1":

@@ -34,7 +34,7 @@ export interface StompClient {
 export interface JourneyOptions {
   readonly rest: Client;
   readonly version: Version;
-  /** Begins the names of its topics. */
+  /** Prefix of its topic names. */
   readonly name: string;
 }
 

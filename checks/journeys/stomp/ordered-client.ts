@@ -1,7 +1,7 @@
 import type { Lines } from "../../harness/lines.ts";
 import type { Headers, Message, StompClient } from "./journey.ts";
 
-/** What runs a stock client: it takes orders, and reports what the client sees. */
+/** Runs a stock client: takes orders, and reports what the client receives. */
 export interface Driver {
   readonly lines: Lines;
   do(order: string, fields?: object): void;
@@ -37,7 +37,7 @@ export class OrderedClient implements StompClient {
 
   async next(): Promise<Message> {
     const { headers, body } = await this.#driver.lines.next("message");
-    return { headers: headers as Headers, body: String(body) }; // The drivers report them so.
+    return { headers: headers as Headers, body: String(body) }; // As every driver reports them.
   }
 
   async unsubscribe({ id, destination }: { readonly id: string; readonly destination: string }): Promise<void> {
@@ -69,12 +69,12 @@ export class OrderedClient implements StompClient {
     await this.#driver.lines.next("disconnected");
   }
 
-  /** RECEIPTs come in the order of the frames, so the next one must be that of this order. */
+  /** Gives an order, and waits for its RECEIPT. RECEIPTs come in the order of the frames, so the next one must belong to this order. */
   async #ask(order: string, fields: OrderFields): Promise<Headers> {
     this.#lastReceipt += 1;
     const receipt = `receipt-${this.#lastReceipt}`;
     this.#driver.do(order, { ...fields, headers: { ...fields.headers, receipt } });
-    const headers = (await this.#driver.lines.next("receipt"))["headers"] as Headers; // The drivers report them so.
+    const headers = (await this.#driver.lines.next("receipt"))["headers"] as Headers; // As every driver reports them.
     if (headers["receipt-id"] !== receipt) throw new Error(`not ${receipt}: ${JSON.stringify(headers)}`);
     return headers;
   }

@@ -5,11 +5,11 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { findFreePort } from "../../harness/free-port.ts";
 
-/** Where `npm install` puts the library beside a page. */
+/** Path of the library, as `npm install` places it for a page. */
 const libraryPath = "/node_modules/@stomp/stompjs/";
 const libraryFolder = dirname(dirname(createRequire(import.meta.url).resolve("@stomp/stompjs")));
 
-/** A web server of some pages, with @stomp/stompjs beside them. */
+/** A web server for a test's pages and for the library @stomp/stompjs. */
 export class PageServer implements AsyncDisposable {
   readonly origin: string;
   readonly #server: Server;

@@ -19,11 +19,11 @@ export interface FrameworkServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A web framework with the handler that the client has for it, as a user puts both together. */
+/** A web framework with the client's handler for it, set up as a user does. */
 export interface Framework {
   readonly name: string;
   serve(options: ReceiverOptions): Promise<FrameworkServer>;
-  /** With something in front of the handler that reads the body, as many programs have it. */
+  /** The same with middleware that reads the body before the handler, as many programs have. */
   readonly serveParsed?: (options: ReceiverOptions) => Promise<FrameworkServer>;
 }
 
@@ -77,7 +77,7 @@ export const frameworks: readonly [Framework, ...Framework[]] = [
 
 async function fastifyServer(add: (app: ReturnType<typeof fastify>) => void): Promise<FrameworkServer> {
   const app = fastify();
-  // The rest of the program has JSON as always.
+  // Other routes of the program still get parsed JSON.
   app.post("/other", async (request) => ({ got: request.body }));
   add(app);
   await app.listen({ port: 0, host: "127.0.0.1" });
@@ -88,7 +88,7 @@ function honoServer(app: Hono): Promise<FrameworkServer> {
   return listening(serve({ fetch: app.fetch, createServer, port: 0, hostname: "127.0.0.1" }) as Server);
 }
 
-/** `serve` of Hono listens by itself. */
+/** Listens, unless the server already does: `serve` of Hono starts to listen itself. */
 async function listening(server: Server): Promise<FrameworkServer> {
   if (!server.listening) {
     server.listen(0, "127.0.0.1");
@@ -105,5 +105,5 @@ async function listening(server: Server): Promise<FrameworkServer> {
 }
 
 function urlOf(server: { address(): AddressInfo | string | null }): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`; // Of TCP.
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`; // It listens on TCP.
 }

@@ -1,5 +1,5 @@
-// A receiver for Node.js that verifies with the package standardwebhooks and reads CloudEvents with the package cloudevents, both as npm has them.
-// It takes orders from its standard input, and prints what it sees, as JSON, a line each: see webhook-receiver.ts.
+// A receiver for Node.js that verifies with the package standardwebhooks and reads CloudEvents with the package cloudevents, both from npm.
+// It reads orders from standard input and prints reports, both as one JSON object a line: see webhook-receiver.ts.
 import { createPublicKey, verify } from "node:crypto";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
@@ -7,10 +7,10 @@ import { CloudEvent, HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
 
 const publicKeyPrefix = "whpk_";
-/** What stands before the 32 bytes of an Ed25519 public key in SubjectPublicKeyInfo (RFC 8410, section 4). */
+/** The bytes before the 32 bytes of an Ed25519 public key in SubjectPublicKeyInfo (RFC 8410, section 4). */
 const publicKeyHead = Buffer.from("302a300506032b6570032100", "hex");
 
-/** Verifies a request; undefined where the subscription has no secret. */
+/** Verifies a request; undefined if the subscription has no secret. */
 let verifier;
 
 createInterface({ input: process.stdin }).on("line", (line) => {

@@ -1,6 +1,6 @@
-"""A receiver for Python that verifies with the package standardwebhooks and reads CloudEvents with the package cloudevents, both as PyPI has them.
+"""A receiver for Python that verifies with the package standardwebhooks and reads CloudEvents with the package cloudevents, both from PyPI.
 
-It takes orders from its standard input, and prints what it sees, as JSON, a line each: see webhook-receiver.ts.
+It reads orders from standard input and prints reports, both as one JSON object a line: see webhook-receiver.ts.
 """
 
 import base64
@@ -15,7 +15,7 @@ from cloudevents.core.v1.event import CloudEvent
 from standardwebhooks import Webhook, WebhookVerificationError
 
 LOCK = threading.Lock()
-# Verifies a request; None where the subscription has no secret.
+# Verifies a request; None if the subscription has no secret.
 VERIFIER = None
 
 
@@ -44,7 +44,7 @@ class Receiver(BaseHTTPRequestHandler):
             return
         kind, events, call = read(headers, body)
         status = 204 if call is None else 200
-        # Before the answer: the next request may be printed by another thread.
+        # Printed before the answer, because another thread may print the next request.
         say({**seen, "status": status, "kind": kind, "events": events})
         self.answer(status, b"" if call is None else json.dumps({"jsonrpc": "2.0", "id": call, "result": True}).encode())
 
@@ -57,7 +57,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments):
-        """Only the requests are printed."""
+        """Suppresses the log, because standard output has only reports."""
 
 
 def say(line):

@@ -21,11 +21,11 @@ export interface SeenRequest {
   readonly id: string;
   /** `content-type`. */
   readonly type: string;
-  /** Of `webhook-signature`. */
+  /** The signatures in `webhook-signature`. */
   readonly signatures: readonly string[];
-  /** That the receiver answered. */
+  /** Status of the receiver's answer. */
   readonly status: number;
-  /** `cloudevents`, `event`, `ping`, or the method of a JSON-RPC call; nothing where the signature does not verify. */
+  /** `cloudevents`, `event`, `ping`, or the method of a JSON-RPC call; undefined if the signature does not verify. */
   readonly kind?: string;
   readonly events: readonly SeenEvent[];
   /** Why the signature does not verify. */
@@ -36,7 +36,7 @@ export interface SeenRequest {
 export interface Language {
   readonly name: string;
   readonly canRun: boolean;
-  /** Whether it takes public keys. The packages verify symmetric signatures alone; Node.js can verify the others. */
+  /** Whether the receiver takes public keys. The packages verify only symmetric signatures; Node.js can verify the others. */
   readonly verifiesAsymmetric: boolean;
   readonly start: () => Script;
 }
@@ -58,9 +58,9 @@ export const languages: readonly Language[] = [
   },
 ];
 
-/** A receiver in a process of its own. */
+/** A receiver in a separate process. */
 export class WebhookReceiver implements Disposable {
-  /** Of its language. */
+  /** As in {@link Language}. */
   readonly verifiesAsymmetric: boolean;
   /** Every request, in order of arrival. */
   readonly requests: SeenRequest[] = [];
@@ -77,7 +77,7 @@ export class WebhookReceiver implements Disposable {
     void this.#take();
   }
 
-  /** @param key verifies the signatures: a symmetric secret, or a public key `whpk_`; null where requests have none. */
+  /** @param key verifies the signatures: a symmetric secret, or a public key `whpk_`; null if requests are not signed. */
   static async start(language: Language, key: string | null): Promise<WebhookReceiver> {
     const script = language.start();
     try {
@@ -95,7 +95,7 @@ export class WebhookReceiver implements Disposable {
     return `http://127.0.0.1:${this.#port}/${path}`;
   }
 
-  /** Returns when the receiver verifies with this key, and with no other. */
+  /** Makes the receiver verify with this key, and with no other. */
   async verifyWith(key: string | null): Promise<void> {
     this.#script.do("verify", { key });
     await this.#script.lines.next("ready");
@@ -110,7 +110,7 @@ export class WebhookReceiver implements Disposable {
     return [...(this.#accepted.get(`/${path}`)?.values() ?? [])];
   }
 
-  /** The number of these events. */
+  /** The number of events that `eventsOf` returns. */
   countOf(path: string): number {
     return this.#accepted.get(`/${path}`)?.size ?? 0;
   }

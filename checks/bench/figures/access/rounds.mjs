@@ -1,14 +1,14 @@
-/** The machine's speed changes by more within a minute than some targets allow, so what they compare runs in rounds that are short and many. */
+/** Short: the machine's speed varies more within a minute than some targets allow, so their comparisons run in many short rounds. */
 export const shortDurations = { warmUpMs: 500, measureMs: 1_000 };
-/** Short rounds for each of the usual ones. */
+/** Short rounds for each usual round. */
 const shortRounds = 8;
 
-/** The rounds of what takes {@link shortDurations}. */
+/** The number of rounds for loads that last {@link shortDurations}. */
 export function manyOf({ rounds }) {
   return { rounds: shortRounds * rounds };
 }
 
-/** Runs once unmeasured, for the compilers, then as often as the context says. */
+/** Runs once unmeasured, so that the JIT compilers are warm, then `rounds` times. */
 export async function repeat({ rounds }, run) {
   await run();
   const results = [];

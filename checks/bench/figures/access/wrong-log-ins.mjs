@@ -6,13 +6,13 @@ import { startBareRefuser } from "../../lib/servers.mjs";
 import { manyOf, repeat, shortDurations } from "./rounds.mjs";
 
 const perSecond = 10_000;
-/** Connections of the others, which publish in pauses or as fast as they are answered. */
+/** Connections of the honest clients, which publish with a pause or without one. */
 const connections = 4;
 const pauseMs = 20;
-const wrong = `${perSecond} wrong log-ins a second of one address`;
+const wrong = `${perSecond} wrong log-ins a second from one address`;
 const flood = { from: "127.0.0.2", perSecond, measureMs: shortDurations.warmUpMs + shortDurations.measureMs };
 
-/** What wrong log-ins of one address cost the broker and others. */
+/** What wrong log-ins from one address cost the broker, and its other clients. */
 export async function measureWrongLogIns(context, { server, credential }) {
   const plan = { connections, ...shortDurations, credential };
   const refuser = await startBareRefuser();
@@ -27,7 +27,7 @@ export async function measureWrongLogIns(context, { server, credential }) {
   }
 }
 
-/** Nobody else asks for anything meanwhile. */
+/** The processor time of a wrong log-in, while the server has no other clients. */
 async function measureCost(context, { server, refuser }) {
   const rounds = await repeat(manyOf(context), async () => {
     return { bare: await wrongLogIns(refuser, flood), broker: await wrongLogIns(server, flood) };
@@ -35,14 +35,17 @@ async function measureCost(context, { server, refuser }) {
   const costs = (who) => rounds.map((round) => round[who].serverCpuUsPerEvent);
   const shares = rounds.map(({ bare, broker }) => broker.serverCpuUsPerEvent / bare.serverCpuUsPerEvent);
   return [
-    { name: `${wrong}: that ended`, unit: "/s", values: rounds.map(({ broker }) => broker.perSecond) },
+    { name: `${wrong}: ended`, unit: "/s", values: rounds.map(({ broker }) => broker.perSecond) },
     { name: `${wrong}: processor time of each`, unit: "µs", values: costs("broker") },
-    { name: `${wrong}: the same of a bare server that refuses all`, unit: "µs", values: costs("bare") },
-    { name: `${wrong}: processor time, of that of the bare server`, unit: "", values: shares },
+    { name: `${wrong}: processor time of each, at a bare server that refuses all`, unit: "µs", values: costs("bare") },
+    { name: `${wrong}: processor time, as a share of the bare server's`, unit: "", values: shares },
   ];
 }
 
-/** The attacker takes a processor of this machine whoever it attacks, so that the others are compared beside it at a port where nobody listens. */
+/**
+ * How much slower others publish during an attack on the broker than during the same attack on a closed port. The attacker itself needs a processor
+ * of this machine, which both cases share.
+ */
 async function measureOthers(context, { server, plan }) {
   const nobody = { port: await findClosedPort(), cpuSeconds: 0 };
   const rounds = await repeat(manyOf(context), async () => {
@@ -52,11 +55,11 @@ async function measureOthers(context, { server, plan }) {
   });
   const load = plan.pauseMs === undefined ? "without a pause" : `every ${plan.pauseMs} ms`;
   const name = (what) =>
-    `beside ${perSecond} wrong log-ins a second, ${connections} connections that publish ${load}: ${what} beside the same attacker at a closed port`;
+    `during ${perSecond} wrong log-ins a second, ${connections} connections that publish ${load}: ${what}, as a share of that during an attack on a closed port`;
   const shares = (key) => rounds.map(({ elsewhere, beside }) => beside[key] / elsewhere[key]);
   return [
-    { name: name("rate, of that"), unit: "", values: shares("eventsPerSecond"), atLeast: 0.8 },
-    { name: name("median, of that"), unit: "", values: shares("p50Ms"), below: 1.2 },
+    { name: name("rate"), unit: "", values: shares("eventsPerSecond"), atLeast: 0.8 },
+    { name: name("median"), unit: "", values: shares("p50Ms"), below: 1.2 },
   ];
 }
 

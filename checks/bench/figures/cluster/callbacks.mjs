@@ -7,14 +7,14 @@ import { topic } from "../../lib/servers.mjs";
 import { contentOf } from "../../load/request.mjs";
 
 const subscriptions = 60;
-/** Events published and not yet notified to all: enough to keep every subscription busy. */
+/** Published events that some subscription has not received: enough to keep every subscription busy. */
 const outstandingMax = 500;
 const chunkEvents = 50;
 const drainTimeoutMs = 60_000;
 const pollMs = 20;
 const sampleMs = 1000;
 
-/** Subscriptions on one topic, notified by several nodes as fast as they take it; and which processes use the processors meanwhile. */
+/** Subscriptions to one topic, which several nodes notify as fast as the receiver answers; and the share of the processors that each process uses. */
 export async function measureCallbacks(context, nodes) {
   const stack = await ClusterStack.start(context, nodes);
   try {
@@ -71,7 +71,7 @@ class Flood {
     this.#published += chunkEvents;
   }
 
-  /** Waits until everything has arrived. Throws when something is missing, repeated or out of order. */
+  /** Waits until all notifications have arrived. Throws if one is missing, repeated or out of order. */
   async #drain() {
     const wanted = this.#published * subscriptions;
     const endAt = performance.now() + drainTimeoutMs;

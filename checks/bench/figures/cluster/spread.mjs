@@ -6,10 +6,10 @@ import { waitFor } from "../../lib/wait-for.mjs";
 
 const nodes = 3;
 const callsAtOnce = 32;
-/** Most by which a node's number may differ from an even share, in percent of it. */
+/** Largest difference between a node's number of subscriptions and an even share, in percent of an even share. */
 const unevennessMax = 10;
 
-/** Many subscriptions on several nodes: how evenly they are shared out, and the time until they are again when a node goes and comes. */
+/** How evenly several nodes share many subscriptions, and how long they take to rebalance after a node dies and after it restarts. */
 export async function measureSpread(context) {
   const stack = await ClusterStack.start(context, nodes);
   try {
@@ -51,7 +51,7 @@ async function publish(stack) {
   return Number(eventId.split("-")[1]);
 }
 
-/** Waits until as many nodes have even shares of all subscriptions; answers how many seconds that took. */
+/** Waits until `nodes` nodes have even shares of all subscriptions; returns how many seconds that took. */
 function settle(stack, { nodes, subscriptions }) {
   return timeOf(() =>
     waitFor(`${nodes} nodes have even shares`, async () => {
@@ -61,7 +61,7 @@ function settle(stack, { nodes, subscriptions }) {
   );
 }
 
-/** The node that is furthest from an even share, in percent of it. */
+/** The largest difference between a node's number and an even share, in percent of an even share. */
 function unevennessOf(counts, subscriptions) {
   const share = subscriptions / counts.size;
   return Math.max(...[...counts.values()].map((count) => (100 * Math.abs(count - share)) / share));
@@ -77,9 +77,9 @@ function toFigures(subscriptions, { subscribeSeconds, afterKill, afterStart, not
   const name = (what) => `cluster, ${nodes} nodes, ${subscriptions} subscriptions: ${what}`;
   return [
     { name: name("subscribe"), unit: "calls/s", values: [subscriptions / subscribeSeconds] },
-    { name: name("furthest from an even share"), unit: "%", values: [unevenness], below: unevennessMax },
-    { name: name("from a kill until even again"), unit: "s", values: [afterKill] },
-    { name: name("from the start of a node until even again"), unit: "s", values: [afterStart] },
-    { name: name("all notified of an event"), unit: "s", values: [notifySeconds] },
+    { name: name("largest difference from an even share"), unit: "%", values: [unevenness], below: unevennessMax },
+    { name: name("time from a kill until the shares are even again"), unit: "s", values: [afterKill] },
+    { name: name("time from the start of a node until the shares are even again"), unit: "s", values: [afterStart] },
+    { name: name("time until all are notified of an event"), unit: "s", values: [notifySeconds] },
   ].map(toFigure);
 }

@@ -10,7 +10,7 @@ const subscriptions = 30;
 const takeOverSecondsMax = 10;
 const publishEveryMs = 50;
 
-/** Kills one node after another, with default settings, and takes the time until every subscription is told of an event that was sent after it. */
+/** Kills one node after another, with default settings. Measures the time from each kill until every subscription has an event published after it. */
 export async function measureTakeOver(context) {
   const stack = await ClusterStack.start(context, nodes);
   const load = new SteadyLoad(stack);
@@ -51,10 +51,10 @@ async function measureKill(stack, { load, index }) {
 function toFigures(kills, { deliveries, publishes }) {
   const name = (what) => `cluster, ${nodes} nodes, ${kills} kills: ${what}`;
   return [
-    { name: name("until a publish is acknowledged"), unit: "s", values: publishes, below: takeOverSecondsMax },
-    { name: name("until all are notified"), unit: "s", values: deliveries, below: takeOverSecondsMax },
+    { name: name("time until a publish is acknowledged"), unit: "s", values: publishes, below: takeOverSecondsMax },
+    { name: name("time until all are notified"), unit: "s", values: deliveries, below: takeOverSecondsMax },
     {
-      name: name("until all are notified, longest"),
+      name: name("time until all are notified, longest"),
       unit: "s",
       values: [Math.max(...deliveries)],
       below: takeOverSecondsMax,
@@ -67,7 +67,7 @@ function isEven(counts) {
   return values.length === nodes && Math.max(...values) - Math.min(...values) <= 1;
 }
 
-/** Publishes one event after another, each to the next node; one that fails is followed by another. */
+/** Publishes one event after another, each to the next node. It ignores failures. */
 class SteadyLoad {
   #stack;
   #turn = 0;
@@ -88,7 +88,7 @@ class SteadyLoad {
     await this.#running;
   }
 
-  /** The sequence of the first event that is sent from now on and acknowledged. */
+  /** Resolves with the sequence of the first acknowledged event among those sent from now on. */
   nextAcknowledged() {
     return new Promise((resolve) => this.#waiting.push({ since: performance.now(), resolve }));
   }
@@ -102,7 +102,7 @@ class SteadyLoad {
     }
   }
 
-  /** Undefined when it fails. */
+  /** Publishes one event. Undefined if the call fails. */
   async #publish() {
     this.#turn += 1;
     try {
@@ -113,8 +113,8 @@ class SteadyLoad {
   }
 
   #report(sentAt, sequence) {
-    const told = this.#waiting.filter(({ since }) => sentAt >= since);
-    this.#waiting = this.#waiting.filter((one) => !told.includes(one));
-    for (const { resolve } of told) resolve(sequence);
+    const due = this.#waiting.filter(({ since }) => sentAt >= since);
+    this.#waiting = this.#waiting.filter((waiting) => !due.includes(waiting));
+    for (const { resolve } of due) resolve(sequence);
   }
 }
